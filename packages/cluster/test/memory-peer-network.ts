@@ -5,7 +5,7 @@
  */
 import { controlVerbs, deriveVerbs, ReplicaError, shardVerbs } from '@sectional/core'
 import type {
-  CallContext, ControlPeer, ForeignMeeting, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica,
+  CallContext, ControlPeer, ForeignContact, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica,
 } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
 
@@ -150,7 +150,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
   #handlers: PeerHandlers | undefined
   #peers: readonly string[] = []
   #names: ReadonlyMap<string, string> = new Map()
-  readonly #foreignListeners = new Set<(meeting: ForeignMeeting) => void>()
+  readonly #foreignListeners = new Set<(contact: ForeignContact) => void>()
   readonly #tried = new Set<string>()
   readonly #listeners = new Set<(peer: PeerIdentity, up: boolean) => void>()
 
@@ -196,12 +196,12 @@ export class MemoryPeerNetwork implements PeerNetwork {
     return () => { this.#listeners.delete(listener) }
   }
 
-  onForeign(listener: (meeting: ForeignMeeting) => void): () => void {
+  onForeign(listener: (contact: ForeignContact) => void): () => void {
     this.#foreignListeners.add(listener)
     return () => { this.#foreignListeners.delete(listener) }
   }
 
-  /** Reports a meeting with a node of another cluster: each node that has the other's address dials it. */
+  /** Reports a contact with a node of another cluster: each node that has the other's address dials it. */
   meet(other: MemoryPeerNetwork): void {
     const claimed = other.#names.get(this.identity.address) === this.identity.node
     const dialed = this.wants(other.identity.address) ? other.identity.address : null

@@ -1,6 +1,6 @@
 import { ReplicaError } from '@sectional/core'
 import type {
-  ControlPeer, ForeignMeeting, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardReplica,
+  ControlPeer, ForeignContact, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardReplica,
 } from '@sectional/core'
 import type { Log, NetworkAddress, NetworkListener, Runtime } from '@sectional/runtime'
 import { ControlCaller, ControlClient } from './control/control-client.ts'
@@ -106,7 +106,7 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
 
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void { return this.#links.onChange(listener) }
 
-  onForeign(listener: (meeting: ForeignMeeting) => void): () => void { return this.#links.onForeign(listener) }
+  onForeign(listener: (contact: ForeignContact) => void): () => void { return this.#links.onForeign(listener) }
 
   control(node: string): ControlPeer {
     return new ControlClient(this.#caller(node), message => { this.#raft.send(this.#links.best(node), message) })

@@ -32,15 +32,15 @@ export class SourceTrail {
   /**
    * Records rows that the target now has.
    * @param diffs the diffs of the rows of documents, taken before the target stored the missing revisions
-   * @param stands the target's sequence after it stored them; absent when it lacked none
+   * @param stored the target's sequence after it stored them; undefined when it lacked none
    */
-  reached(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stands: number | undefined): void {
+  reached(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stored: number | undefined): void {
     if (this.#broken) return
     let next = 0
     for (const { local, sequence: own } of rows) {
       const { missing, sequence, otherLeaves } = local ? noDocument : diffs[next++]!
       // If the target has other leaves of a document, these will be copied to the source and get a new row there.
-      const theirs = missing.length > 0 ? stands! : otherLeaves ? 0 : sequence
+      const theirs = missing.length > 0 ? stored! : otherLeaves ? 0 : sequence
       this.#theirs = Math.max(this.#theirs, theirs)
       this.#points.push({ theirs: this.#theirs, own })
     }

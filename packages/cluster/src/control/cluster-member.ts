@@ -87,8 +87,8 @@ export class ClusterMember implements LogAccess {
     if (verdict) return { kind: 'applied', index: raft.applied, result: verdict }
     const outcome = await raft.propose(encodeCommand(command), context)
     if (outcome.kind === 'not-leader') return { kind: 'not-leader', leader: raft.leader }
-    // The other members learn the decision before the client does, so that a client that goes to another node next
-    // finds the change there.
+    // The other members receive the decision before the client does, so that a client that uses another node for its
+    // next request finds the change there.
     if (outcome.kind === 'applied') {
       await raft.waitSpread(
         outcome.index, () => this.#reachable(), Math.min(this.#parts.options.spreadMs, context.timeoutMs / 2),

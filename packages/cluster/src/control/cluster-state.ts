@@ -33,8 +33,8 @@ export interface NodeRecord {
 export interface DatabaseRecord {
   readonly name: string
   /**
-   * Random, and new for every creation, so that a database that is created again under its old name never meets its old
-   * data.
+   * A random text that is new for every creation. A database that is created again under its old name therefore never
+   * gets data of the deleted one.
    */
   readonly incarnation: string
   readonly partitioned: boolean

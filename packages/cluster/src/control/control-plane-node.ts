@@ -128,7 +128,7 @@ export class ControlPlaneNode implements ControlPlane {
     network.setIdentity(this.#ownIdentity(stored?.clusterId ?? null))
     const unsubscribes = [
       network.onChange((peer, up) => this.#peerChanged(peer.node, up)),
-      network.onForeign(meeting => this.#foreign.met(meeting)),
+      network.onForeign(contact => this.#foreign.found(contact)),
     ]
     this.#unsubscribe = () => { for (const unsubscribe of unsubscribes) unsubscribe() }
     await network.start({ control: from => controlPeer(this.#peerHost(), this.node, from), replica })

@@ -111,9 +111,9 @@ export class LeaderDuties {
   async #answerLate(
     { node, start }: Command & { readonly type: 'admit-node' }, context: CallContext,
   ): Promise<CommandResult> {
-    const lives = this.#parts.network.connected()
+    const isLinked = this.#parts.network.connected()
       .some(peer => peer.node === node && peer.clusterId !== null && peer.start?.ids[0] === start?.ids[0])
-    if (lives) {
+    if (isLinked) {
       await this.#parts.proposeHere(
         { type: 'forget-node', node, outdated: true, id: this.#parts.newCommandId() }, context,
       )

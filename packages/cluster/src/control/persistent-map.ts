@@ -151,7 +151,7 @@ class Cursor<Value> {
 
   constructor(chunks: readonly Chunk<Value>[]) { this.#chunks = chunks }
 
-  /** The chunk at whose first entry the cursor stands; undefined elsewhere. */
+  /** The chunk whose first entry is the next one; undefined inside a chunk. */
   get chunkAhead(): Chunk<Value> | undefined { return this.#index === 0 ? this.#chunks[this.#chunk] : undefined }
 
   get key(): string | undefined { return this.#chunks[this.#chunk]?.keys[this.#index] }

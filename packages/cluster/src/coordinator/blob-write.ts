@@ -117,9 +117,7 @@ function confirmed(
   })
 }
 
-/**
- * Extends the life of content that was written for a document that is not stored yet, on every replica that answers.
- */
+/** Keeps content for another ten minutes on every replica that answers, because its document is not stored yet. */
 export async function keepBlobs(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext,
 ): Promise<void> {

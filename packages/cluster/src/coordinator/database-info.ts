@@ -4,7 +4,7 @@ import { ShardPosition } from '../replicas/changes-position.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { DatabaseInfo, OperationContext } from '../contracts/coordinator.ts'
-import { completeStanding, meetReplicas } from '../shard-calls/replica-meetings.ts'
+import { completeStanding, requestReports } from '../shard-calls/replica-reports.ts'
 import { collectReplies } from '../shard-calls/reply-collection.ts'
 
 /** Returns the sums over one replica of each shard. */
@@ -15,7 +15,7 @@ export async function databaseInfo(
   const infos = await mapBounded(scope.access.places(db), scope.options.requestCallsMax, async place => {
     const [{ replies }] = await Promise.all([
       collectReplies(scope, place, 1, peer => peer.replica.upkeep.replicaInfo(call)),
-      meetReplicas(scope, place, { requestId: context.requestId }),
+      requestReports(scope, place, { requestId: context.requestId }),
     ])
     const { peer, value } = replies[0]!
     scope.histories.learn(value.history, peer.node)

@@ -7,7 +7,7 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { DatabaseState, OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
-import { completeStanding } from '../shard-calls/replica-meetings.ts'
+import { completeStanding } from '../shard-calls/replica-reports.ts'
 
 interface Standing { readonly node: string; readonly history: string; readonly sequence: number }
 
@@ -80,7 +80,7 @@ async function shardState(scope: CoordinatorScope, place: ShardPlace, call: Call
   }
   const standings = answers.map(({ peer, reached: { history, sequence } }) => {
     scope.histories.learn(history, peer.node)
-    scope.standings.meet(peer.node, place.id, { history, sequence })
+    scope.standings.reported(peer.node, place.id, { history, sequence })
     return { node: peer.node, history, sequence }
   })
   standings.sort((a, b) => a.node < b.node ? -1 : 1)

@@ -4,7 +4,7 @@ import type { CallContext } from '@sectional/core'
 import type { ShardPosition } from '../replicas/changes-position.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
-import { completeStanding } from '../shard-calls/replica-meetings.ts'
+import { completeStanding } from '../shard-calls/replica-reports.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import type { ReachedStanding, Standing } from '../replicas/replica-standings.ts'
 

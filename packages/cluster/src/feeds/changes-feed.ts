@@ -8,7 +8,7 @@ import type { ChangesEvent, ChangesFeed, ChangesOptions, OperationContext } from
 import { FeedShard } from './feed-shard.ts'
 import type { FeedShardOwner } from './feed-shard.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
-import { completeStanding } from '../shard-calls/replica-meetings.ts'
+import { completeStanding } from '../shard-calls/replica-reports.ts'
 import { asReplicaError, feedsOverloaded } from '../replicas/replica-failures.ts'
 import type { Standing } from '../replicas/replica-standings.ts'
 

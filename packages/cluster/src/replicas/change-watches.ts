@@ -109,7 +109,7 @@ export class ChangeWatches {
 }
 
 /** A caller that passes this checkpoint is answered at once with the replica's current checkpoint. */
-const noLife: ReplicaCheckpoint = { history: '', sequence: 0 }
+const unknownHistory: ReplicaCheckpoint = { history: '', sequence: 0 }
 
 /** Waits on one history of one replica as long as there are subscribers. */
 class Watcher implements ChangeWatch {
@@ -195,7 +195,7 @@ class Watcher implements ChangeWatch {
       if (asReplicaError(error).code !== 'overloaded') throw error
     }
     await this.#polls.turn(signal)
-    return await replica.waitForChange(noLife, { timeoutMs: readTimeoutMs, signal })
+    return await replica.waitForChange(unknownHistory, { timeoutMs: readTimeoutMs, signal })
   }
 
   #wake(sequence: number): void {

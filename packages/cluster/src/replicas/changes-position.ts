@@ -26,8 +26,8 @@ const othersMax = 4
 
 /**
  * A reader's position in one range: the sequence on the replica that it reads, and the sequences on other replicas that
- * this implies. If the replica had another replica's changes up to some sequence when it stood at S, a reader that has
- * read up to S has them too.
+ * this implies. If the replica had another replica's changes up to some sequence when its own last sequence was S, a
+ * reader that has read up to S has them too.
  */
 export class ShardPosition {
   readonly #range: HashRange

@@ -23,7 +23,8 @@ export interface ReachedStanding {
 type StandingOptions = Pick<CoordinatorOptions,
   'readTimeoutMs' | 'stateTimeoutMs' | 'followRefreshMs' | 'standingRefreshMs'>
 
-interface Life {
+/** What a replica reported last. */
+interface ReplicaReport {
   readonly history: string
   readonly sequence: number
   /** Monotonic time in milliseconds of the last report. */
@@ -38,20 +39,20 @@ interface Life {
 /** Number of standings that are kept; each needs about 300 bytes. */
 const keptMax = 2_000
 /** Number of replicas whose last report is kept; each needs about 300 bytes. */
-const livesMax = 10_000
+const reportsMax = 10_000
 
 /**
  * The current sequences of replicas, and what each has of the others' changes. The latter costs a replica some scans,
- * and a slightly old answer is harmless (a position only learns less from it). It is therefore requested at most once
- * per `standingRefreshMs`, however many feeds begin, and once per `followRefreshMs` for feeds that continue.
+ * and a slightly old answer is harmless (a position then names fewer other replicas). It is therefore requested at most
+ * once per `standingRefreshMs`, however many feeds begin, and once per `followRefreshMs` for feeds that continue.
  */
 export class ReplicaStandings {
   readonly #clock: Clock
   readonly #options: StandingOptions
   readonly #kept = new Map<string, Standing>()
   /** The history and sequence that each replica reported last. */
-  readonly #lives = new Map<string, Life>()
-  readonly #meeting = new Map<string, Promise<void>>()
+  readonly #reports = new Map<string, ReplicaReport>()
+  readonly #reporting = new Map<string, Promise<void>>()
   readonly #asking = new Map<string, Promise<ReachedStanding>>()
 
   constructor(clock: Clock, options: StandingOptions) {
@@ -83,26 +84,27 @@ export class ReplicaStandings {
   }
 
   /** Records that a replica reported its history and sequence and, with `seen`, what it has of the others' changes. */
-  meet(node: string, shard: ShardId, { history, sequence, seen }: ReplicaCheckpoint & Pick<Life, 'seen'>): void {
+  reported(node: string, shard: ShardId, report: ReplicaCheckpoint & Pick<ReplicaReport, 'seen'>): void {
+    const { history, sequence, seen } = report
     const key = keyOf(node, shard)
-    const before = this.#lives.get(key)
+    const before = this.#reports.get(key)
     const known = seen ?? (before?.history === history ? before.seen : undefined)
-    this.#lives.delete(key)
+    this.#reports.delete(key)
     const at = this.#clock.monotonic()
-    this.#lives.set(key, { history, sequence, at, ...(known === undefined ? {} : { seen: known }) })
-    if (this.#lives.size > livesMax) this.#lives.delete(this.#lives.keys().next().value!)
+    this.#reports.set(key, { history, sequence, at, ...(known === undefined ? {} : { seen: known }) })
+    if (this.#reports.size > reportsMax) this.#reports.delete(this.#reports.keys().next().value!)
   }
 
   /** Returns true when the replica's last report is younger than `standingRefreshMs`. */
-  isMet(node: string, shard: ShardId): boolean {
-    const life = this.#lives.get(keyOf(node, shard))
-    return life !== undefined && this.#clock.monotonic() - life.at < this.#options.standingRefreshMs
+  hasReported(node: string, shard: ShardId): boolean {
+    const report = this.#reports.get(keyOf(node, shard))
+    return report !== undefined && this.#clock.monotonic() - report.at < this.#options.standingRefreshMs
   }
 
   /** Keeps a replica's report as its standing. */
   keep(peer: Peer, place: ShardPlace, { history, sequence, seen }: ReplicaInfo): Standing {
     const key = keyOf(peer.node, place.id)
-    this.meet(peer.node, place.id, { history, sequence, seen })
+    this.reported(peer.node, place.id, { history, sequence, seen })
     const source = { node: peer.node, history, sequence, seen }
     const standing = this.completed({ peer, source, at: this.#clock.monotonic() }, place)
     this.#kept.delete(key)
@@ -128,9 +130,9 @@ export class ReplicaStandings {
     const nodes: string[] = []
     for (const { node } of activeReplicas(record)) {
       if (node === source.node) continue
-      const life = this.#lives.get(keyOf(node, id))
-      if (life === undefined || (source.seen[life.history] ?? 0) < life.sequence) return []
-      if ((life.seen?.[source.history] ?? 0) < source.sequence) nodes.push(node)
+      const report = this.#reports.get(keyOf(node, id))
+      if (report === undefined || (source.seen[report.history] ?? 0) < report.sequence) return []
+      if ((report.seen?.[source.history] ?? 0) < source.sequence) nodes.push(node)
     }
     return nodes
   }
@@ -151,11 +153,13 @@ export class ReplicaStandings {
   /**
    * Resolves when the replica has reported its history or has failed to. Callers at the same time share one question.
    */
-  meeting(node: string, shard: ShardId, ask: () => Promise<void>): Promise<void> {
+  reporting(node: string, shard: ShardId, ask: () => Promise<void>): Promise<void> {
     const key = keyOf(node, shard)
-    let meeting = this.#meeting.get(key)
-    if (meeting === undefined) this.#meeting.set(key, meeting = ask().finally(() => { this.#meeting.delete(key) }))
-    return meeting
+    const known = this.#reporting.get(key)
+    if (known !== undefined) return known
+    const reporting = ask().finally(() => { this.#reporting.delete(key) })
+    this.#reporting.set(key, reporting)
+    return reporting
   }
 
   #young(peer: Peer, place: ShardPlace, msMax: number): Standing | undefined {
@@ -170,12 +174,12 @@ export class ReplicaStandings {
   #everyReplica({ id, record }: ShardPlace, source: ReplicaSource): readonly ReplicaPlace[] | undefined {
     const all: ReplicaPlace[] = []
     for (const { node } of activeReplicas(record)) {
-      const life = this.#lives.get(keyOf(node, id))
-      if (life === undefined) return undefined
-      const { history } = life
+      const report = this.#reports.get(keyOf(node, id))
+      if (report === undefined) return undefined
+      const { history } = report
       const sequence = node === source.node ? source.sequence : source.seen[history] ?? 0
-      const hasAll = node === source.node || (life.seen?.[source.history] ?? 0) >= source.sequence
-      if (!hasAll || (node !== source.node && sequence < life.sequence)) return undefined
+      const hasAll = node === source.node || (report.seen?.[source.history] ?? 0) >= source.sequence
+      if (!hasAll || (node !== source.node && sequence < report.sequence)) return undefined
       all.push({ node, history, sequence })
     }
     return all.sort((a, b) => a.node < b.node ? -1 : 1)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { MemoryLog } from '@sectional/runtime'
-import type { ForeignMeeting } from '@sectional/core'
+import type { ForeignContact } from '@sectional/core'
 import type { ClusterState } from '../../src/control/cluster-state.ts'
 import { ForeignClusters, isStray } from '../../src/control/foreign-clusters.ts'
 
@@ -9,13 +9,13 @@ function state(members: readonly string[], replaces?: readonly string[]): Cluste
   return { clusterId: 'own', index: 7, nodes, databases: new Map(), settings: {}, ...(replaces && { replaces }) }
 }
 
-const stranger: ForeignMeeting = {
+const stranger: ForeignContact = {
   peer: { node: 'b', address: 'b:1', clusterId: 'other' }, dialed: null, claimed: false,
 }
 
-describe('a meeting with another cluster', () => {
+describe('a contact with another cluster', () => {
   const seeds = ['a:1', 'b:1']
-  const cases: readonly [string, ForeignMeeting, ClusterState, boolean][] = [
+  const cases: readonly [string, ForeignContact, ClusterState, boolean][] = [
     ['that has this node as a member: it is the stray one', { ...stranger, claimed: true }, state(['a']), true],
     [
       'that has this node as a member, while it has members: it is the stray one', { ...stranger, claimed: true },
@@ -27,17 +27,17 @@ describe('a meeting with another cluster', () => {
     ['at the address of a member: goes on', { ...stranger, dialed: 'b:1' }, state(['a', 'b']), false],
     ['that dialed this node by mistake: goes on', stranger, state(['a']), false],
   ]
-  for (const [title, meeting, own, stray] of cases) {
-    it(title, () => { expect(isStray(meeting, { node: 'a', seeds, state: own })).to.equal(stray) })
+  for (const [title, contact, own, stray] of cases) {
+    it(title, () => { expect(isStray(contact, { node: 'a', seeds, state: own })).to.equal(stray) })
   }
 
   it('is logged once, as an error, and gives a reason that stays', () => {
     const log = new MemoryLog()
     const clusters = new ForeignClusters({ node: 'a', seeds, log, state: () => state(['a']) })
-    clusters.met(stranger)
+    clusters.found(stranger)
     expect(clusters.reason).to.equal(null)
-    for (let times = 0; times < 3; times++) clusters.met({ ...stranger, claimed: true })
-    clusters.met(stranger)
+    for (let times = 0; times < 3; times++) clusters.found({ ...stranger, claimed: true })
+    clusters.found(stranger)
     expect(clusters.reason).to.match(
       /b at b:1 belongs to cluster other, which has a as a member, .* empty its data directory/,
     )
@@ -46,7 +46,7 @@ describe('a meeting with another cluster', () => {
 
   it('is ignored before this node belongs to a cluster', () => {
     const clusters = new ForeignClusters({ node: 'a', seeds, log: new MemoryLog(), state: () => null })
-    clusters.met({ ...stranger, claimed: true })
+    clusters.found({ ...stranger, claimed: true })
     expect(clusters.reason).to.equal(null)
   })
 })

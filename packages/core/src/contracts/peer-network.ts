@@ -29,7 +29,7 @@ export interface PeerStart {
 }
 
 /** A handshake with a node of another cluster. That node holds the same cluster secret, but no link with it opens. */
-export interface ForeignMeeting {
+export interface ForeignContact {
   readonly peer: PeerIdentity
   /** The address at which this node dialed it; null: the peer dialed this node. */
   readonly dialed: string | null
@@ -182,7 +182,7 @@ export interface PeerNetwork {
   /** `listener` is called when a link opens or the last link to a node closes. Returns an unsubscribe function. */
   onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void
   /** `listener` is called at each handshake with a node of another cluster. Returns an unsubscribe function. */
-  onForeign(listener: (meeting: ForeignMeeting) => void): () => void
+  onForeign(listener: (contact: ForeignContact) => void): () => void
   /** Returns a stub for the node. Its calls reject with `unreachable` while no link is open. */
   control(node: string): ControlPeer
   replica(node: string, shard: ShardId): ShardReplica

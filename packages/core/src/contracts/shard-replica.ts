@@ -1,9 +1,9 @@
 /**
- * The contract where `shard`, `rpc` and `cluster` meet: one replica of one shard. The engine implements it on a store;
- * the remote stub implements it over the wire; the coordinator and anti-entropy use it without knowing which one they
- * hold. It is composed of smaller contracts, each of which declares its verbs in a table of its own; `ShardReplica`
- * declares no verb itself. The contracts of blobs and of upkeep lie beside it; a replica gives access to them as
- * members. Each implementation runs the conformance suite (`replica-suite/shard-replica-suite.ts`).
+ * The contract of one replica of one shard, which `shard`, `rpc` and `cluster` share. The engine implements it on a
+ * store, and the remote stub implements it by calls to another node. The coordinator and anti-entropy use both alike.
+ * It is composed of smaller contracts, each of which declares its verbs in a table of its own; `ShardReplica` declares
+ * no verb itself. A replica also has the contracts of blobs and of upkeep, as members. Each implementation runs the
+ * conformance suite (`replica-suite/shard-replica-suite.ts`).
  */
 import { blobVerbs, type BlobReplica } from './shard-replica/blob-verbs.ts'
 import { changeVerbs, type ChangeReplica } from './shard-replica/change-verbs.ts'

@@ -50,8 +50,8 @@ export function plainTextEnd(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Returns the position after a string, given that of its opening quote. A string that does not end goes to the end of
- * the input.
+ * Returns the position after a string, given that of its opening quote. For a string without a closing quote, returns
+ * the end of the input.
  */
 export function skipString(bytes: Uint8Array, at: number): number {
   // After the first escape, go byte by byte: a new search for the end at each escape would take quadratic time.

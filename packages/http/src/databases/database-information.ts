@@ -6,10 +6,7 @@ import type { Services } from '../services/services.ts'
 /** Version of the record format that CouchDB 3.5 reports. */
 const diskFormatVersion = 8
 
-/**
- * Clients see the same value for the whole life of a database, as replicators require
- * (docs/reference/databases.md#get-db).
- */
+/** The member `instance_start_time`. It never changes, as replicators require (docs/reference/databases.md#get-db). */
 export const instanceStartTime = '0'
 
 /** Returns the body of `GET /{db}`, which is also the `info` of a row of `_dbs_info`. */

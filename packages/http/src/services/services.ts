@@ -1,4 +1,4 @@
-/** The services that route handlers use. One value exists for the life of the API. */
+/** The services that route handlers use. One value exists for each `HttpApi`. */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { RepeatedLines, Runtime } from '@sectional/runtime'
 import type { Admission } from '../request/admission.ts'

@@ -39,7 +39,7 @@ export interface RpcLimits {
   readonly maxUnauthenticated: number
   /** Each end sends at least one message in this time. */
   readonly heartbeatMs: number
-  /** A peer from which nothing was received for this time is considered dead. */
+  /** A link over which nothing was received for this time is closed. */
   readonly silenceMs: number
   /**
    * When another process connects under the name of a linked node, the linked process must answer within this time;

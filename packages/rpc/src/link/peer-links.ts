@@ -1,4 +1,4 @@
-import type { ForeignMeeting, PeerIdentity, ReplicaErrorCode } from '@sectional/core'
+import type { ForeignContact, PeerIdentity, ReplicaErrorCode } from '@sectional/core'
 import type { Connection, Log, Runtime } from '@sectional/runtime'
 import type { RpcLimits } from './limits.ts'
 import type { RpcMetrics } from './rpc-metrics.ts'
@@ -41,7 +41,7 @@ export class PeerLinks {
   readonly #nodes = new Map<string, NodeLinks>()
   readonly #announced = new Map<string, PeerIdentity>()
   readonly #listeners = new Set<ChangeListener>()
-  readonly #foreignListeners = new Set<(meeting: ForeignMeeting) => void>()
+  readonly #foreignListeners = new Set<(contact: ForeignContact) => void>()
   /** The name of the member that is known at each address. */
   #names: ReadonlyMap<string, string> = new Map()
   #identity: LinkIdentity
@@ -89,7 +89,7 @@ export class PeerLinks {
     return () => { this.#listeners.delete(listener) }
   }
 
-  onForeign(listener: (meeting: ForeignMeeting) => void): () => void {
+  onForeign(listener: (contact: ForeignContact) => void): () => void {
     this.#foreignListeners.add(listener)
     return () => { this.#foreignListeners.delete(listener) }
   }

@@ -26,7 +26,7 @@ const tableBytes = 8 * 1024 * 1024
 /** A page of an iterator ends after the entry that exceeds this many bytes. */
 const pageBytesMax = 1024 * 1024
 const defaultWatermarkMs = 1000
-/** The key of the watermark: up to which batch the store is known to be durable. It lies above all keys of ranges. */
+/** The key of the watermark: up to which batch the store is known to be durable. It sorts after all keys of ranges. */
 const watermarkKey = `${lastKey}watermark`
 /** A batch without other operations deletes this key. */
 const idleKey = `${lastKey}idle`

@@ -55,7 +55,7 @@ export class LiveConfiguration implements Configuration {
   }
 
   /**
-   * Returns the values of a table's options for the life of the node; the values of `live` options follow the settings.
+   * Returns the values of a table's options. The values of `live` options change when the settings change.
    * @throws Error for a value that its option refuses
    */
   options<Table extends OptionTable>(table: Table): OptionValues<Table> {

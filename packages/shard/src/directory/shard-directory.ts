@@ -4,7 +4,7 @@ import type { Random, Range, Store, StoreEntry, WriteBatch } from '@sectional/ru
 import { keyWord, sealed, StorageError, unsealed } from '@sectional/runtime'
 import { directoryKeys, prefixMax, ShardKeys } from '../records/key-layout.ts'
 
-/** Describes where a shard lies in the store. */
+/** The directory's entry of a shard: under which prefix its keys are stored, and what it keeps. */
 export interface DirectoryEntry {
   readonly shard: ShardId
   /** The prefix of the shard's keys. A store never uses a prefix twice. */
@@ -14,8 +14,8 @@ export interface DirectoryEntry {
   /** True when the shard keeps counts and sizes of partitions. */
   readonly partitioned: boolean
   /**
-   * True when the entry was added while the directory was incomplete. Its replica may stand for an earlier one whose
-   * documents are lost.
+   * True when the entry was added while the directory was incomplete. The shard may have had an earlier replica here
+   * whose documents are lost.
    */
   readonly suspect?: boolean
 }

@@ -1,7 +1,7 @@
 /**
- * Checks that the records of a shard refer to each other. A record that is missing, or that lies under a wrong key, has
- * no checksum that could fail; only the records that refer to it reveal it. Other writes may land at any time, so two
- * reads can see two different states.
+ * Checks that the records of a shard refer to each other. A record that is missing, or that is stored under a wrong
+ * key, has no checksum that could fail; only the records that refer to it show the damage. Other writes may be applied
+ * at any time, so two reads can see two different states.
  */
 import { ShardKeys } from '../records/key-layout.ts'
 import { decodeChange } from '../records/change-record.ts'

@@ -67,7 +67,7 @@ function missed(name: string, final: FinalDatabase, since: FeedPlace | null, row
   return [...final.documents].flatMap(([id, { leaves: [winner] }]) => {
     const received = seen.get(id)
     if (winner === undefined || received?.has(winner.revision) === true) return []
-    if (namesLostLife(token, new Range(final, id))) return []
+    if (namesLostReplica(token, new Range(final, id))) return []
     const reader = `a reader of ${name} since ${since?.token ?? 0}`
     return [`${reader} has not received ${id} ${winner.revision}, but ${[...received ?? ['nothing']].join(', ')}`]
   })
@@ -77,7 +77,7 @@ function missed(name: string, final: FinalDatabase, since: FeedPlace | null, row
  * Returns whether the token refers to a replica that is lost for good. The replica may have taken with it a change that
  * replaced an earlier change before the reader received it (packages/cluster/DESIGN.md).
  */
-function namesLostLife(token: readonly SincePart[], range: Range): boolean {
+function namesLostReplica(token: readonly SincePart[], range: Range): boolean {
   return range.of(token).some(({ history }) => !range.replicas.some(replica => replica.history === history))
 }
 

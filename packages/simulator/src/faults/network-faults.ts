@@ -53,8 +53,8 @@ export function killConnections(context: FaultContext): Fault | undefined {
 }
 
 /**
- * Kills the connections between two nodes at one end, which dials again. The other end keeps its dead connections for a
- * while, so that node has two links, of which one leads nowhere.
+ * Kills the connections between two nodes at one end, which dials again. The other end does not notice this for a
+ * while, so that node has two links, of which one is broken.
  */
 export function lingerConnections(context: FaultContext): Fault | undefined {
   const numbers = numbersOf(context)

@@ -66,7 +66,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   }),
   replicaBug({
     name: 'forgotten-attachment',
-    does: 'an edit that adds an attachment to others loses the last one of these',
+    does: 'an edit that adds an attachment removes the last of the attachments that the document already had',
     caughtBy: ['attachments-kept'],
   }, replica => ({
     updateDocuments: (request, context) => replica.updateDocuments({

@@ -20,7 +20,7 @@ export const feedBugs: readonly PlantedBug[] = [
   }),
   replicaBug({
     name: 'change-behind-its-token',
-    does: 'a page of a changes feed claims one change more than it holds',
+    does: 'the sequence of the last row of a page of changes is one higher than that of its change',
     caughtBy: ['changes-complete'],
   }, replica => ({
     scanChanges: (request, context) => {

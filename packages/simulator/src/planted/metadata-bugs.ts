@@ -15,7 +15,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   },
   {
     name: 'altered-entry',
-    does: 'one entry of the metadata log in ten reaches a follower empty',
+    does: 'a follower receives one entry in ten of the metadata log without its command',
     caughtBy: ['metadata-log', 'converge'],
     plant: () => () => {
       const alters = everyNth(10)
@@ -74,7 +74,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   },
   {
     name: 'forgotten-intent',
-    does: 'a deletion is promised without a majority, and not recorded',
+    does: 'while there is no leader, the deletion of a database is accepted, but forgotten',
     caughtBy: ['deleted-stays'],
     plant: () => () => ({
       seams: {

@@ -51,7 +51,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'swapped-bodies',
-    does: 'two revisions of one batch get each other\'s bodies',
+    does: 'the bodies of two revisions in one batch are exchanged',
     caughtBy: ['true-bodies', 'replicas-equal'],
   }, replica => ({
     storeRevisions: (request, context) => {
@@ -153,7 +153,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'no-catch-up',
-    does: 'a replica that was away decides edits at once, without what it has missed',
+    does: 'a replica that was away decides edits at once, before it has received the revisions that it missed',
     caughtBy: ['scenario'],
     scenario: 'a decider that was away decides nothing before it knows what it missed',
   }, replica => ({

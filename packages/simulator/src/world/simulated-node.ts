@@ -17,7 +17,7 @@ export interface SimulatedNodeParts {
   readonly hub: MemoryNetworkHub
   readonly clock: NodeClock
   /** Returns a random seed for each start of the node. */
-  readonly lifeSeed: () => number
+  readonly runSeed: () => number
   /** Returns the milliseconds that a message between this node and a client takes. */
   readonly clientDelayMs: () => number
   readonly onLog: (node: SimulatedNode, level: LogLevel, text: string) => void
@@ -37,7 +37,8 @@ export interface Planting {
   readonly seams?: NodeSeams
 }
 
-interface Life {
+/** One process of the node, from its start to its end. */
+interface NodeRun {
   readonly runtime: MemoryRuntime
   readonly node: Node
   /** Whether `node.start()` has resolved. */
@@ -60,7 +61,7 @@ export class SimulatedNode {
   /** Requests that arrived while the process was paused. */
   readonly #waiting: (() => void)[] = []
   #disk: MemoryDisk
-  #life: Life | undefined
+  #run: NodeRun | undefined
   #paused = false
   /** Resources that a process left open when it stopped in good order; must stay empty. */
   readonly leaks: string[] = []
@@ -80,7 +81,7 @@ export class SimulatedNode {
 
   /** Whether a process exists, paused or not. */
   get running(): boolean {
-    return this.#life !== undefined
+    return this.#run !== undefined
   }
 
   get paused(): boolean {
@@ -88,12 +89,12 @@ export class SimulatedNode {
   }
 
   get stopping(): boolean {
-    return this.#life?.stopping ?? false
+    return this.#run?.stopping ?? false
   }
 
   /** The running node, for checkers; undefined before it has started and after it has ended. */
   get inside(): Node | undefined {
-    return this.#life?.started === true ? this.#life.node : undefined
+    return this.#run?.started === true ? this.#run.node : undefined
   }
 
   /**
@@ -101,67 +102,67 @@ export class SimulatedNode {
    * the node cannot start; its process has then ended.
    */
   async start(): Promise<void> {
-    if (this.#life !== undefined) throw new Error(`${this.name} runs already`)
-    const { hub, place, lifeSeed, onFatal, onLog, onStarted } = this.#parts
+    if (this.#run !== undefined) throw new Error(`${this.name} runs already`)
+    const { hub, place, runSeed, onFatal, onLog, onStarted } = this.#parts
     const configuration = await LiveConfiguration.load(
       { read: async () => [{ name: 'local.ini', text: nodeSettings(place) }], write: async () => {} }, {},
     )
     const runtime = createMemoryRuntime({
-      node: this.host, clock: this.clock, hub, disk: this.disk, random: new SeededRandom(lifeSeed()),
-      log: new NodeLog((level, text) => { if (this.#life === life) onLog(this, level, text) }),
+      node: this.host, clock: this.clock, hub, disk: this.disk, random: new SeededRandom(runSeed()),
+      log: new NodeLog((level, text) => { if (this.#run === run) onLog(this, level, text) }),
     })
     const planting = this.#parts.plant?.(this.name) ?? {}
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
       seams: { controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...planting.seams },
-      onFatal: error => { if (this.#life === life) onFatal(this, error) },
+      onFatal: error => { if (this.#run === run) onFatal(this, error) },
     })
-    const life: Life = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }
-    this.#life = life
+    const run: NodeRun = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }
+    this.#run = run
     try {
-      await Promise.race([node.start(), life.ended.promise])
+      await Promise.race([node.start(), run.ended.promise])
     } catch (error) {
-      if (life.stopping || this.#life !== life) return
-      this.#end(life)
+      if (run.stopping || this.#run !== run) return
+      this.#end(run)
       throw error
     }
-    if (this.#life !== life) return
-    life.started = true
+    if (this.#run !== run) return
+    run.started = true
     onStarted(this)
   }
 
   /** Stops the process in good order. Resolves when it has ended. */
   async stop(): Promise<void> {
-    const life = this.#life
-    if (life === undefined) return
-    life.stopping = true
-    await Promise.race([life.node.stop(), life.ended.promise])
-    if (this.#life !== life) return
-    this.#noteLeaks(life)
-    this.#end(life)
+    const run = this.#run
+    if (run === undefined) return
+    run.stopping = true
+    await Promise.race([run.node.stop(), run.ended.promise])
+    if (this.#run !== run) return
+    this.#noteLeaks(run)
+    this.#end(run)
   }
 
   /** Ends the process at once. Data that was not synced is lost, or kept if the faults of the disk say so. */
   crash(): void {
-    const life = this.#life
-    if (life === undefined) return
-    this.#end(life)
+    const run = this.#run
+    if (run === undefined) return
+    this.#end(run)
   }
 
   /** Gives the machine an empty disk. No process may be running. */
   wipe(): void {
-    if (this.#life !== undefined) throw new Error(`${this.name} runs`)
+    if (this.#run !== undefined) throw new Error(`${this.name} runs`)
     this.#disk = new MemoryDisk(this.clock)
   }
 
   /** Replaces the disk of the machine by a copy. No process may be running. */
   putBack(copy: MemoryDisk): void {
-    if (this.#life !== undefined) throw new Error(`${this.name} runs`)
+    if (this.#run !== undefined) throw new Error(`${this.name} runs`)
     this.#disk = copy.copy(this.clock)
   }
 
   pause(): void {
-    if (this.#paused || this.#life === undefined) return
+    if (this.#paused || this.#run === undefined) return
     this.#paused = true
     this.clock.pause()
     this.#parts.hub.pause(this.host)
@@ -192,19 +193,19 @@ export class SimulatedNode {
       const reply = (answer: Answer): void => { queue.schedule(clientDelayMs(), 'answer', () => settle(answer)) }
       const deliver = (): void => {
         if (settled) return
-        const life = this.#life
-        if (life === undefined || !life.started || life.stopping) return reply(refused)
+        const run = this.#run
+        if (run === undefined || !run.started || run.stopping) return reply(refused)
         if (this.#paused) {
           this.#waiting.push(deliver)
           return
         }
-        void this.#serve(life, request, gone.signal).then(reply)
+        void this.#serve(run, request, gone.signal).then(reply)
       }
       queue.schedule(clientDelayMs(), `request ${this.host}`, deliver)
     })
   }
 
-  async #serve({ runtime }: Life, request: Request, signal: AbortSignal): Promise<Answer> {
+  async #serve({ runtime }: NodeRun, request: Request, signal: AbortSignal): Promise<Answer> {
     request.onDelivered?.()
     const {
       content = request.json === undefined
@@ -231,15 +232,15 @@ export class SimulatedNode {
     return answer
   }
 
-  #noteLeaks({ runtime }: Life): void {
+  #noteLeaks({ runtime }: NodeRun): void {
     if (runtime.clock.pendingTimers > 0) this.leaks.push(`${runtime.clock.pendingTimers} timers`)
     if (this.disk.openStores.length > 0) this.leaks.push(`open stores: ${this.disk.openStores.join(', ')}`)
   }
 
-  #end(life: Life): void {
-    this.#life = undefined
-    life.runtime.revoke()
-    life.ended.resolve()
+  #end(run: NodeRun): void {
+    this.#run = undefined
+    run.runtime.revoke()
+    run.ended.resolve()
     if (this.#paused) this.continue()
     for (const deliver of this.#waiting.splice(0)) deliver()
   }

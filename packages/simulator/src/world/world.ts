@@ -100,7 +100,7 @@ export class World {
     const clients = this.dice.fork('clients of nodes')
     return numbers.map(number => {
       const host = `host${number}`
-      const lives = this.dice.fork(`lives ${number}`)
+      const runs = this.dice.fork(`lives ${number}`)
       return new SimulatedNode({
         place: {
           number, name: `node${number}@sim`, host, seeds: seedHosts, settings: { ...settings, ...nodeSettings[number] },
@@ -110,7 +110,7 @@ export class World {
         clock: new NodeClock(
           this.queue, host, 1 + clocks.between(-clockDrift, clockDrift), clocks.between(-clockOffsetMs, clockOffsetMs),
         ),
-        lifeSeed: () => lives.seed(),
+        runSeed: () => runs.seed(),
         clientDelayMs: () => clients.between(clientDelayMs.min, clientDelayMs.max),
         onLog: (node, level, text) => this.say(`${node.host} ${level} ${text}`),
         onFatal: (node, error) => this.#gaveUp(node, error),

@@ -9,19 +9,19 @@ import type { Standing } from '../replicas/replica-standings.ts'
  * the changes feed can be given in the form that is equal on all nodes only when these are known. Never rejects;
  * replicas that do not answer are left out.
  */
-export async function meetReplicas(
+export async function requestReports(
   scope: CoordinatorScope, place: ShardPlace, call: Pick<CallContext, 'requestId'>,
 ): Promise<void> {
-  const strangers = scope.access.readers(place).filter(({ node, local }) =>
-    (local || !scope.readHealth.isSuspect(node)) && !scope.standings.isMet(node, place.id))
-  await Promise.all(strangers.map(({ node, replica }) => scope.standings.meeting(node, place.id, async () => {
+  const unknown = scope.access.readers(place).filter(({ node, local }) =>
+    (local || !scope.readHealth.isSuspect(node)) && !scope.standings.hasReported(node, place.id))
+  await Promise.all(unknown.map(({ node, replica }) => scope.standings.reporting(node, place.id, async () => {
     try {
       // A caller that knows no history of the replica is answered at once with its checkpoint.
       const reached = await replica.waitForChange({ history: '', sequence: 0 }, {
         ...call, timeoutMs: scope.options.stateTimeoutMs,
       })
       scope.histories.learn(reached.history, node)
-      scope.standings.meet(node, place.id, reached)
+      scope.standings.reported(node, place.id, reached)
     } catch (error) {
       if (asReplicaError(error).code === 'timeout') scope.readHealth.silent(node)
     }
@@ -38,7 +38,7 @@ export async function completeStanding(
   scope: CoordinatorScope, standing: Standing, place: ShardPlace, call: Pick<CallContext, 'requestId'>,
 ): Promise<Standing> {
   if (standing.source.all !== undefined) return standing
-  await meetReplicas(scope, place, call)
+  await requestReports(scope, place, call)
   const unproven = scope.standings.unproven(standing, place)
   const isAsked = (node: string): boolean => unproven.includes(node) && !scope.readHealth.isSuspect(node)
   const peers = scope.access.readers(place).filter(({ node }) => isAsked(node))
