@@ -1,3 +1,4 @@
+import { treeRevisionsMax } from '@sectional/core'
 import type { ApiError } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
@@ -14,7 +15,7 @@ import { batchByShard } from '../shard-calls/shard-batches.ts'
 const smallBatch = 200
 
 /**
- * Number of ancestors of one revision that are sent to the replicas beyond those that the database keeps. They may show
+ * Number of ancestors of one revision that are sent to the replicas beyond those that a branch can keep. They may show
  * where the revision joins the tree. Each ancestor costs every replica time, and one request could carry a million of
  * them.
  */
@@ -30,7 +31,7 @@ export async function storeRevisions(
 ): Promise<readonly WriteOutcome[]> {
   const outcomes = new Array<WriteOutcome>(writes.length)
   const failures: ApiError[] = []
-  const ancestorsMax = db.revsLimit + joiningAncestorsMax
+  const ancestorsMax = Math.min(db.revsLimit, treeRevisionsMax) + joiningAncestorsMax
   const isLong = ({ path }: ReplicatedWrite): boolean => path.ids.length > ancestorsMax
   const shortened = writes.map(write => isLong(write) ? withNewest(write, ancestorsMax) : write)
   const groups = batchByShard(scope.access, db, shortened, scope.options)

@@ -6,7 +6,7 @@ import { attachmentDigests, editedAttachments } from '../revisions/edited-attach
 import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { joinedToParent, parseRevision } from '../revisions/revision-id.ts'
-import type { RevisionTree } from '../revisions/revision-tree.ts'
+import { type MergeResult, RevisionTree } from '../revisions/revision-tree.ts'
 import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
@@ -93,7 +93,8 @@ export class MemoryShardReplica implements ShardReplica {
     this.#state.check(context)
     if (this.#state.catchingUp && !request.force) return { kind: 'declined' }
     this.blobs.require(request.edits)
-    const outcomes = request.edits.map(edit => this.#edit(edit, request))
+    const outcomes = this.#stemmed(request.edits, request.revsLimit, () =>
+      request.edits.map(edit => this.#edit(edit, request)))
     if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed()
     return { kind: 'decided', outcomes }
   }
@@ -103,17 +104,9 @@ export class MemoryShardReplica implements ShardReplica {
     if (request.missed) this.#options.onMissed?.()
     this.blobs.require(request.revisions)
     const before = this.#state.sequence
-    const rivals: number[] = []
-    for (const [index, revision] of request.revisions.entries()) {
-      const { id, path, purges, attempt } = revision
-      const name = `${path.start}-${path.ids[0]}`
-      if (!request.external && isPurged(this.#purgesOf(id), name, purges)) continue
-      const stored = this.#attempts.get(`${id}/${name}`)
-      const known = this.#state.tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
-      const { tree, result } = this.#state.tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
-      this.#merge(revision, request.revsLimit)
-      if (attempt !== undefined && result !== 'new-leaf' && (known || tree.hasSibling(path))) rivals.push(index)
-    }
+    const { revisions, revsLimit, external = false } = request
+    const rivals = this.#stemmed(revisions, revsLimit, () =>
+      [...revisions.keys()].filter(index => this.#storeRevision(revisions[index]!, external)))
     for (const local of request.locals ?? []) {
       const stored = this.#locals.get(local.id)?.document
       if (stored === undefined || compareLocals(local, stored) > 0) this.#putLocal(local)
@@ -315,7 +308,7 @@ export class MemoryShardReplica implements ShardReplica {
     return this.#state.purges.filter(purge => purge.id === id)
   }
 
-  #edit(edit: DocumentEdit, { revsLimit, partitionBytesMax }: UpdateDocumentsRequest): EditOutcome {
+  #edit(edit: DocumentEdit, { partitionBytesMax }: UpdateDocumentsRequest): EditOutcome {
     const tree = this.#state.tree(edit.id)
     const decision = tree.decideEdit(edit.parent, edit.deleted)
     if (decision.kind === 'conflict') return this.#again(edit, tree) ?? decision
@@ -330,13 +323,10 @@ export class MemoryShardReplica implements ShardReplica {
       })
     const above = parent === null ? { start: 0, ids: [] } : tree.path(parent)!
     const path = { start: (parent === null ? 0 : parseRevision(parent).generation) + 1, ids: [hash, ...above.ids] }
-    this.#merge(
-      {
-        id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start),
-        ...(edit.attempt !== undefined && { attempt: edit.attempt }),
-      },
-      revsLimit,
-    )
+    this.#merge({
+      id: edit.id, path, deleted: edit.deleted, body: edit.body, ...editedAttachments(edit, path.start),
+      ...(edit.attempt !== undefined && { attempt: edit.attempt }),
+    })
     const revision = `${path.start}-${hash}`
     const purges = purgesOf(this.#purgesOf(edit.id), revision)
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
@@ -354,20 +344,42 @@ export class MemoryShardReplica implements ShardReplica {
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
-  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision, revsLimit: number): void {
-    const before = this.#state.tree(id)
+  /** Merges one revision. Returns true when it has a rival here (`StoreRevisionsReply`). */
+  #storeRevision(revision: DocumentRevision, external: boolean): boolean {
+    const { id, path, purges, attempt } = revision
+    const name = `${path.start}-${path.ids[0]}`
+    if (!external && isPurged(this.#purgesOf(id), name, purges)) return false
+    const stored = this.#attempts.get(`${id}/${name}`)
+    const known = this.#state.tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
+    const result = this.#merge(revision)
+    return attempt !== undefined && result !== 'new-leaf' && (known || this.#state.tree(id).hasSibling(path))
+  }
+
+  /** Merges one revision. The caller stems the tree. */
+  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision): MergeResult {
     const bodyKey = ++this.#bodyKey
-    const { tree, result } = before.merge(path, { deleted, bodyKey })
-    if (tree === before) return
-    const stemmed = tree.stem(revsLimit)
-    // A known revision may add ancestors that stemming removes again at once; then nothing has changed.
-    if (result === 'internal' && Buffer.compare(stemmed.encode(), before.encode()) === 0) return
+    const { tree, result } = this.#state.tree(id).merge(path, { deleted, bodyKey })
+    this.#state.documents.set(id, { tree, sequence: this.#state.documents.get(id)?.sequence ?? 0 })
     if (result !== 'internal') this.#state.bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
     if (result !== 'internal' && attempt !== undefined) {
       this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
     }
-    this.#state.documents.set(id, { tree: stemmed, sequence: ++this.#state.sequence })
-    this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#state.sequence)
+    return result
+  }
+
+  /** Does the work of one call, and then stems the trees that it has changed. */
+  #stemmed<T>(items: readonly { readonly id: string }[], revsLimit: number, work: () => T): T {
+    const before = new Map(items.map(({ id }) => [id, this.#state.documents.get(id)]))
+    const result = work()
+    for (const [id, stored] of before) {
+      const tree = this.#state.tree(id).stem(revsLimit)
+      // A known revision may add ancestors that stemming removes again at once; then nothing has changed.
+      if (Buffer.compare(tree.encode(), (stored?.tree ?? RevisionTree.empty).encode()) !== 0) {
+        this.#state.documents.set(id, { tree, sequence: ++this.#state.sequence })
+        this.#timeSpans = withChange(this.#timeSpans, this.#options.now?.() ?? timeSpanMin, this.#state.sequence)
+      } else if (stored !== undefined) this.#state.documents.set(id, stored)
+    }
+    return result
   }
 
   #putLocal(document: LocalDocument): void {

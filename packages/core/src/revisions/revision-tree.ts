@@ -17,6 +17,9 @@
  * removed an ancestor takes an old revision of it for a new branch. CouchDB behaves in the same way. The limit should
  * therefore exceed the number of revisions by which replicas or clusters diverge.
  *
+ * A tree with many leaves keeps fewer revisions of each branch, so that it has about `treeRevisionsMax` nodes at most.
+ * The number depends only on the limit and on the number of leaves, so replicas with the same leaves use the same one.
+ *
  * A node has the key under which the engine stored its body (`bodyKey`). A body is stored only with a revision that was
  * new: a known revision that is sent again never replaces the stored content. A repeated inner revision only adds the
  * information that it was a tombstone.
@@ -29,6 +32,19 @@ import { compareRevisionHashes, readRevision } from './revision-id.ts'
 import { RevisionChain } from './revision-chain.ts'
 import type { RevisionNode } from './revision-node-codec.ts'
 import { decodeTree, encodeChain, encodeNodes } from './revision-tree-codec.ts'
+import {
+  compareLeafNodes, compareNodes, findLeaves, isSameRevision, nearLeaves, position, withNodes,
+} from './sorted-nodes.ts'
+
+/**
+ * Maximum number of revisions that stemming keeps of one document, as long as each branch can keep
+ * `branchRevisionsMin`. Each change of the document decodes and writes its tree, in one turn of the event loop: about
+ * 0.1 s for this many revisions.
+ */
+export const treeRevisionsMax = 50_000
+
+/** Stemming keeps at least this many revisions of each branch, unless `_revs_limit` is smaller. */
+export const branchRevisionsMin = 5
 
 export interface LeafInfo { readonly deleted: boolean; readonly bodyKey: number | null }
 
@@ -65,6 +81,8 @@ export class RevisionTree {
   #nodes: readonly RevisionNode[] | null
   #leafNodes: readonly RevisionNode[] | null
   #byRevision: Map<string, RevisionNode> | null = null
+  /** The children of each revision that has any; null until they are requested. */
+  #children: Map<string, RevisionNode[]> | null = null
 
   private constructor(
     source: RevisionChain | readonly RevisionNode[], leafNodes: readonly RevisionNode[] | null = null,
@@ -211,7 +229,7 @@ export class RevisionTree {
     const extended = this.#extendChain(path, leaf)
     if (extended !== null) return { tree: new RevisionTree(extended), result: 'new-leaf' }
     // Decode a chain once here instead of walking it for each revision of the path.
-    if (path.ids.length > insertedMax) this.nodes()
+    if (path.ids.length > walkedMax) this.nodes()
     const found = path.ids.map((hash, i) => this.#find(path.start - i, hash))
     let extendsLeaf = this.isEmpty
     /** New and changed nodes, newest first, at most one of each generation. */
@@ -289,34 +307,19 @@ export class RevisionTree {
     return winner.deleted && !deleted ? { kind: 'extend', parent: revisionOf(winner) } : { kind: 'conflict' }
   }
 
-  /** Keeps the last `limit` (1 or more) revisions of each branch; returns the same object when nothing is removed. */
+  /**
+   * Keeps the last revisions of each branch: `limit` (1 or more), or fewer when the tree would exceed
+   * `treeRevisionsMax`. Returns the same object when nothing is removed.
+   */
   stem(limit: number): RevisionTree {
-    if (this.#chain !== null) return this.#chain.length <= limit ? this : new RevisionTree(this.#chain.stem(limit))
+    const kept = Math.min(limit, branchRevisionsMax(this.leafNodes().length))
+    if (this.#chain !== null) return this.#chain.length <= kept ? this : new RevisionTree(this.#chain.stem(kept))
     const nodes = this.nodes()
-    if (nodes.length <= limit || nodes.at(-1)!.generation - nodes[0]!.generation < limit) return this
-    const kept = new Set<RevisionNode>()
-    // Breadth-first from all leaves at once, so that each node is visited once, at its distance to the nearest leaf.
-    let level: readonly RevisionNode[] = this.leafNodes()
-    for (let depth = 0; depth < limit && level.length > 0; depth++) {
-      const next: RevisionNode[] = []
-      for (const node of level) {
-        if (kept.has(node)) continue
-        kept.add(node)
-        for (const hash of node.parents) {
-          const parent = this.node(`${node.generation - 1}-${hash}`)
-          if (parent !== undefined) next.push(parent)
-        }
-      }
-      level = next
-    }
-    if (kept.size === nodes.length) return this
-    return RevisionTree.#from(nodes.filter(node => kept.has(node)).map(node => {
-      const parents = node.parents.filter(hash => {
-        const parent = this.node(`${node.generation - 1}-${hash}`)
-        return parent !== undefined && kept.has(parent)
-      })
-      return parents.length === node.parents.length ? node : { ...node, parents }
-    }))
+    if (nodes.length <= kept || nodes.at(-1)!.generation - nodes[0]!.generation < kept) return this
+    const leaves = this.leafNodes()
+    const near = nearLeaves(nodes, leaves, kept)
+    // With a limit of 1, the leaves have lost their parents and are other objects.
+    return near === nodes ? this : new RevisionTree(near, kept === 1 ? null : leaves)
   }
 
   /**
@@ -392,16 +395,30 @@ export class RevisionTree {
   latest(revision: string): string[] {
     const node = this.node(revision)
     if (node === undefined) return []
-    if (this.isLeaf(revision)) return [revision]
-    const reached = new Set([revision])
-    for (const candidate of this.nodes()) {
-      if (candidate.generation <= node.generation) continue
-      if (candidate.parents.some(hash => reached.has(`${candidate.generation - 1}-${hash}`))) {
-        reached.add(revisionOf(candidate))
+    if (this.#chain !== null) return [revisionOf(this.#chain.leaf)]
+    const reached = new Set([node])
+    for (const each of reached) for (const child of this.#childrenOf(each)) reached.add(child)
+    return this.leafNodes().filter(leaf => reached.has(leaf)).map(revisionOf)
+  }
+
+  #childrenOf(node: RevisionNode): readonly RevisionNode[] {
+    if (this.#children === null) {
+      this.#children = new Map()
+      for (const child of this.nodes()) {
+        for (const parent of parentsOf(child)) {
+          const siblings = this.#children.get(parent)
+          if (siblings === undefined) this.#children.set(parent, [child])
+          else siblings.push(child)
+        }
       }
     }
-    return this.leafNodes().map(revisionOf).filter(leaf => reached.has(leaf))
+    return this.#children.get(revisionOf(node)) ?? []
   }
+}
+
+/** Returns how many revisions of each branch stemming keeps at most, in a tree with this many leaves. */
+function branchRevisionsMax(leaves: number): number {
+  return Math.max(branchRevisionsMin, Math.floor(treeRevisionsMax / leaves))
 }
 
 export function revisionOf(node: RevisionNode): string {
@@ -423,78 +440,12 @@ function newNode(path: RevisionPath, index: number, leaf: LeafInfo): RevisionNod
   }
 }
 
-/** Up to this many nodes of a path are inserted one by one; more are merged in one pass over the tree. */
-const insertedMax = 16
-
-/**
- * Inserts the nodes of one path, or replaces older versions of them. It must be fast, because a bulk may merge
- * thousands of branches into one document.
- *
- * @param nodes ascending
- * @param changed newest first, at most one of each generation
- */
-function withNodes(nodes: readonly RevisionNode[], changed: readonly RevisionNode[]): RevisionNode[] {
-  if (changed.length <= insertedMax) {
-    const all = nodes.slice()
-    for (const node of changed) {
-      const at = position(all, other => compareNodes(other, node))
-      all.splice(at, at < all.length && isSameRevision(all[at]!, node) ? 1 : 0, node)
-    }
-    return all
-  }
-  const all: RevisionNode[] = []
-  let from = 0
-  for (const node of changed.toReversed()) {
-    const at = position(nodes, other => compareNodes(other, node))
-    while (from < at) all.push(nodes[from++]!)
-    all.push(node)
-    if (at < nodes.length && isSameRevision(nodes[at]!, node)) from = at + 1
-  }
-  while (from < nodes.length) all.push(nodes[from++]!)
-  return all
-}
-
-function isSameRevision(a: RevisionNode, b: RevisionNode): boolean {
-  return a.generation === b.generation && a.hash === b.hash
-}
+/** The revisions of a longer path are looked up in decoded nodes. */
+const walkedMax = 16
 
 const noParents: readonly string[] = Object.freeze([])
 
 function withParent(parents: readonly string[], parent: string | undefined): readonly string[] {
   if (parent === undefined || parents.includes(parent)) return parents
   return [...parents, parent].sort((a, b) => compareRevisionHashes(b, a))
-}
-
-function compareNodes(a: RevisionNode, b: RevisionNode): number {
-  return a.generation - b.generation || compareRevisionHashes(a.hash, b.hash)
-}
-
-function findLeaves(nodes: readonly RevisionNode[]): readonly RevisionNode[] {
-  if (nodes.length === 1) return nodes
-  const parents = new Set<string>()
-  for (const node of nodes) for (const hash of node.parents) parents.add(`${node.generation - 1}-${hash}`)
-  return nodes.filter(node => !parents.has(revisionOf(node))).sort(compareLeafNodes)
-}
-
-/** Orders the winner first. */
-function compareLeafNodes(a: RevisionNode, b: RevisionNode): number {
-  if (a.deleted !== b.deleted) return a.deleted ? 1 : -1
-  return compareNodes(b, a)
-}
-
-/**
- * Finds a position in sorted nodes by bisection.
- *
- * @param compare negative for the nodes before the position
- * @returns the index of the first node for which `compare` is not negative; the length when there is none
- */
-function position(nodes: readonly RevisionNode[], compare: (node: RevisionNode) => number): number {
-  let from = 0
-  let to = nodes.length
-  while (from < to) {
-    const middle = (from + to) >> 1
-    if (compare(nodes[middle]!) < 0) from = middle + 1
-    else to = middle
-  }
-  return from
 }

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { compareLeaves, compareRevisions, RevisionTree, type RevisionPath } from '../../src/index.ts'
+import {
+  compareLeaves, compareRevisions, RevisionTree, treeRevisionsMax, type RevisionPath,
+} from '../../src/index.ts'
 import { NaiveRevisionTree, type StoredEdit } from './naive-revision-tree.ts'
 
 function merged(...edits: (readonly [start: number, ids: string, deleted?: boolean])[]): RevisionTree {
@@ -256,6 +258,38 @@ describe('stemming a revision tree', () => {
         expect(branch.path.ids.slice(0, limit)).to.deep.equal(whole.ids.slice(0, limit))
       }
     }))
+  })
+
+  it('keeps exactly the revisions that are near enough to a leaf', () => {
+    fc.assert(fc.property(histories, fc.integer({ min: 1, max: 4 }), (edits, limit) => {
+      const tree = mergeAll(edits)
+      const kept = new Set(tree.branches().flatMap(({ path: { start, ids } }) =>
+        ids.slice(0, limit).map((id, index) => `${start - index}-${id}`)))
+      expect(new Set(tree.stem(limit).nodes().map(({ generation, hash }) => `${generation}-${hash}`)))
+        .to.deep.equal(kept)
+    }), { numRuns: 300 })
+  })
+
+  it('keeps fewer revisions of each branch when a document has many, and all leaves', () => {
+    let tree = RevisionTree.empty
+    for (let branch = 0; branch < 200; branch++) {
+      const ids = Array.from({ length: 300 }, (_, index) => (branch * 300 + index).toString(16).padStart(32, '0'))
+      tree = tree.merge({ start: 300, ids }, leaf).tree
+    }
+    const stemmed = tree.stem(1000)
+    expect(stemmed.nodes()).to.have.length(treeRevisionsMax)
+    expect(stemmed.leaves()).to.deep.equal(tree.leaves())
+    expect(stemmed.branches().map(({ path }) => path.ids.length)).to.deep.equal(
+      Array.from({ length: 200 }, () => treeRevisionsMax / 200),
+    )
+    expect(stemmed.stem(1000)).to.equal(stemmed)
+    expect(tree.stem(10).nodes()).to.have.length(2000)
+  })
+
+  it('bounds a single branch, whatever the limit', () => {
+    const ids = Array.from({ length: treeRevisionsMax + 10 }, (_, index) => index.toString(16).padStart(32, '0'))
+    const { tree } = RevisionTree.empty.merge({ start: ids.length, ids }, leaf)
+    expect(tree.stem(1_000_000_000).path(`${ids.length}-${ids[0]}`)?.ids).to.deep.equal(ids.slice(0, treeRevisionsMax))
   })
 
   it('stems a branch of a thousand revisions', () => {

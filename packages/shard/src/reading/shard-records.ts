@@ -53,7 +53,16 @@ export class ShardRecords {
     return record
   }
 
+  /** Reads the records of documents, in order. A repeated id is read once, because a record may have megabytes. */
   async documents(ids: readonly string[]): Promise<(DocumentRecord | undefined)[]> {
+    const distinct = new Set(ids)
+    if (distinct.size === ids.length) return this.#documents(ids)
+    const records = await this.#documents([...distinct])
+    const byId = new Map([...distinct].map((id, index) => [id, records[index]]))
+    return ids.map(id => byId.get(id))
+  }
+
+  async #documents(ids: readonly string[]): Promise<(DocumentRecord | undefined)[]> {
     if (ids.length <= readsOnTheSpotMax) return ids.map(id => this.document(id))
     const records = ids.map(id => this.kept?.get(id))
     const reading = this.kept?.reading()

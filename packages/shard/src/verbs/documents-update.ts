@@ -5,18 +5,18 @@ import {
 import { partitionOf } from '../records/partition-record.ts'
 import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
-import { stem } from './stem.ts'
 
 /** Decides edits. Edits of the same document are decided in their order. @returns the outcomes in the edits' order */
 export function decideEdits(
   draft: WriteDraft, { edits, revsLimit, partitionBytesMax = Number.POSITIVE_INFINITY }: UpdateDocumentsRequest,
 ): EditOutcome[] {
   const outcomes = new Array<EditOutcome>(edits.length)
-  for (const index of inIdOrder(edits)) outcomes[index] = decideEdit(draft, edits[index]!, revsLimit, partitionBytesMax)
+  for (const index of inIdOrder(edits)) outcomes[index] = decideEdit(draft, edits[index]!, partitionBytesMax)
+  draft.stemDocuments(revsLimit)
   return outcomes
 }
 
-function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, partitionBytesMax: number): EditOutcome {
+function decideEdit(draft: WriteDraft, edit: DocumentEdit, partitionBytesMax: number): EditOutcome {
   const { id, deleted, body } = edit
   const document = draft.document(id)
   const before = document?.tree ?? RevisionTree.empty
@@ -32,18 +32,16 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, revsLimit: number, pa
   const path = ancestor === null
     ? { start: 1, ids: [hash] }
     : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
-  const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
-  const { tree, cut } = stem(merged, revsLimit)
+  const { tree, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
   // When stemming has split the tree, an edit can make a revision that the tree already contains.
   if (result === 'internal') draft.putAncestry(id, tree)
   else draft.putRevision(id, tree, { body, ...editedAttachments(edit, path.start) }, edit.attempt)
-  draft.dropBodies(cut)
   const purges = draft.anyPurges ? purgesOf(draft.purges(id), `${path.start}-${hash}`) : []
   // Return the path before stemming, so that other replicas join the revision to its parent even if it was removed
   // here.
   return {
     kind: 'updated', ...(purges.length > 0 && { purges }),
-    path: ancestor === null ? path : merged.path(`${path.start}-${hash}`) ?? path,
+    path: ancestor === null ? path : tree.path(`${path.start}-${hash}`) ?? path,
   }
 }
 

@@ -3,6 +3,7 @@ import { fittingFirst, openedBytes, openedBytesMax, openedRevisionBytes, purgesO
 import type { RevisionContent } from '../records/body-record.ts'
 import type { DocumentRecord } from '../records/document-record.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
+import type { StoredLeaf } from '../records/stored-leaves.ts'
 
 /**
  * Opens revisions. For 'leaves' of an unknown document the result has no entry. A revision without a body is missing.
@@ -57,10 +58,11 @@ function fitting(
   documents: readonly (DocumentRecord | undefined)[], requests: readonly OpenRevisionsRequest[],
 ): Located[][] {
   const located: Located[][] = []
+  const leavesByBody = new LeavesByBody()
   let bytes = 0
   for (const [index, request] of requests.entries()) {
     if (bytes > openedBytesMax) break
-    const entries = locate(documents[index], request)
+    const entries = locate(documents[index], request, leavesByBody)
     for (const entry of entries) if (entry.kind === 'found') bytes += entry.bodyBytes + openedRevisionBytes
     located.push(entries)
   }
@@ -79,8 +81,26 @@ type Located =
     readonly attempt?: number | undefined
   }
 
+/** Finds leaves by their bodies. Many requests of one call may name one document with thousands of leaves. */
+class LeavesByBody {
+  #document: DocumentRecord | undefined
+  #leaves = new Map<number, StoredLeaf>()
+
+  find(document: DocumentRecord, bodySequence: number): StoredLeaf | undefined {
+    const { leaves } = document
+    if (leaves.length === 1) return leaves[0].bodySequence === bodySequence ? leaves[0] : undefined
+    if (this.#document !== document) {
+      this.#document = document
+      this.#leaves = new Map(leaves.map(leaf => [leaf.bodySequence, leaf]))
+    }
+    return this.#leaves.get(bodySequence)
+  }
+}
+
 /** Locates revisions. The size of a replaced revision's body is not recorded; the winner's size is used instead. */
-function locate(document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest): Located[] {
+function locate(
+  document: DocumentRecord | undefined, { id, revisions, latest }: OpenRevisionsRequest, leavesByBody: LeavesByBody,
+): Located[] {
   if (document === undefined) {
     return revisions === 'leaves' ? [] : revisions.map(revision => ({ kind: 'missing', revision }))
   }
@@ -90,14 +110,11 @@ function locate(document: DocumentRecord | undefined, { id, revisions, latest }:
       { kind: 'found', id, path: tree.path(revision)!, deleted, bodySequence, bodyBytes, attempt }))
   }
   const named = latest ? newest(document, revisions) : revisions
-  const byBody = leaves.length === 1 ? null : new Map(leaves.map(leaf => [leaf.bodySequence, leaf]))
   return named.map((revision): Located => {
     const node = tree.node(revision)
     const path = tree.path(revision)
     if (node === undefined || node.bodyKey === null || path === null) return { kind: 'missing', revision }
-    const leaf = byBody !== null ? byBody.get(node.bodyKey)
-      : leaves[0].bodySequence === node.bodyKey ? leaves[0]
-      : undefined
+    const leaf = leavesByBody.find(document, node.bodyKey)
     const { bodyBytes } = leaf ?? leaves[0]
     return {
       kind: 'found', id, path, deleted: node.deleted, bodySequence: node.bodyKey, bodyBytes, attempt: leaf?.attempt,

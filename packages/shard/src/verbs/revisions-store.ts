@@ -3,20 +3,26 @@ import { isPurged, noRivals, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
 import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
-import { stem } from './stem.ts'
 
 /** Merges revisions that other replicas or clusters decided. They are never refused; known revisions change nothing. */
 export function decideRevisions(
   draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest,
 ): StoreRevisionsReply {
   const rivals: number[] = []
+  let merging: DocumentMerge | undefined
   for (const index of inIdOrder(revisions)) {
     const { id, path, purges } = revisions[index]!
     if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) {
       continue
     }
-    if (mergeRevision(draft, revisions[index]!, revsLimit)) rivals.push(index)
+    if (merging?.id !== id) {
+      merging?.finish(revsLimit)
+      merging = new DocumentMerge(draft, id)
+    }
+    if (merging.add(revisions[index]!)) rivals.push(index)
   }
+  merging?.finish(revsLimit)
+  draft.stemDocuments(revsLimit)
   for (const local of locals) {
     const existing = draft.localDocument(local.id)
     if (existing === undefined || supersedesLocal(local, existing)) draft.putLocal(local)
@@ -26,21 +32,47 @@ export function decideRevisions(
   return rivals.length === 0 ? noRivals : { rivals }
 }
 
-/** Merges one revision. Returns true when it has a rival here (`StoreRevisionsReply`). */
-function mergeRevision(draft: WriteDraft, revision: DocumentRevision, revsLimit: number): boolean {
-  const { id, path, deleted, body, attachments, attempt } = revision
-  const document = draft.document(id)
-  const before = document?.tree ?? RevisionTree.empty
-  const { tree: merged, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
-  const rivalled = attempt !== undefined && result !== 'new-leaf' && hasRival(revision, merged, document)
-  if (merged === before) return rivalled
-  const { tree, cut } = stem(merged, revsLimit)
-  if (result !== 'internal') draft.putRevision(id, tree, { body, ...(attachments && { attachments }) }, attempt)
-  // A known revision may add ancestors, but stemming may also remove these again at once.
-  else if (Buffer.compare(tree.encode(), before.encode()) !== 0) draft.putAncestry(id, tree)
-  else return rivalled
-  draft.dropBodies(cut)
-  return rivalled
+/** The merge of all revisions of one document that one call brings. */
+class DocumentMerge {
+  readonly id: string
+  readonly #draft: WriteDraft
+  readonly #before: RevisionTree
+  /** The tree with all revisions that were added. It is not stemmed yet. */
+  #tree: RevisionTree
+  /** Whether the draft has a new revision of this document. */
+  #drafted = false
+  /** Whether the last change of the tree only added ancestors of a known revision, which the draft lacks. */
+  #onlyAncestry = false
+
+  constructor(draft: WriteDraft, id: string) {
+    this.id = id
+    this.#draft = draft
+    this.#before = this.#tree = draft.document(id)?.tree ?? RevisionTree.empty
+  }
+
+  /** Merges one revision. Returns true when it has a rival here (`StoreRevisionsReply`). */
+  add(revision: DocumentRevision): boolean {
+    const { path, deleted, body, attachments, attempt } = revision
+    const { tree, result } = this.#tree.merge(path, { deleted, bodyKey: this.#draft.nextSequence })
+    const rivalled = attempt !== undefined && result !== 'new-leaf'
+      && hasRival(revision, tree, this.#draft.document(this.id))
+    if (tree === this.#tree) return rivalled
+    this.#tree = tree
+    this.#onlyAncestry = result === 'internal'
+    if (result !== 'internal') {
+      this.#draft.putRevision(this.id, tree, { body, ...(attachments && { attachments }) }, attempt)
+      this.#drafted = true
+    }
+    return rivalled
+  }
+
+  /** Gives the draft the ancestors of known revisions, unless stemming removes them again at once. */
+  finish(revsLimit: number): void {
+    if (!this.#onlyAncestry) return
+    const unchanged = !this.#drafted
+      && Buffer.compare(this.#tree.stem(revsLimit).encode(), this.#before.encode()) === 0
+    if (!unchanged) this.#draft.putAncestry(this.id, this.#tree)
+  }
 }
 
 /** @param document the document before the merge */

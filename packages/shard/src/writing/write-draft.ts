@@ -170,6 +170,21 @@ export class WriteDraft {
     if (chunks > 0) this.#largeBodies.set(document.sequence, chunks)
   }
 
+  /**
+   * Stems the trees of the drafted documents (`RevisionTree.stem`) and deletes the bodies of the removed revisions.
+   * A call stems once, after all its revisions: to stem a large tree after each of them would take seconds.
+   */
+  stemDocuments(limit: number): void {
+    for (const document of this.#documents.values()) {
+      const { tree } = document
+      const stemmed = tree.stem(limit)
+      if (stemmed === tree) continue
+      document.tree = stemmed
+      const kept = new Set(stemmed.bodyKeys())
+      this.dropBodies(tree.bodyKeys().filter(sequence => !kept.has(sequence)))
+    }
+  }
+
   /** Deletes bodies of revisions that the trees of this draft no longer contain. */
   dropBodies(sequences: readonly number[]): void {
     for (const sequence of sequences) {

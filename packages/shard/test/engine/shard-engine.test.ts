@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { treeRevisionsMax } from '@sectional/core'
 import type { DocumentRevision, EditOutcome, UpdateDocumentsReply } from '@sectional/core'
 import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
@@ -301,6 +302,43 @@ describe('a shard engine', () => {
     expect(await engine.openDocument({ id: 'a', body: false, tree: false }, context)).to.equal(null)
     // This took minutes when each branch searched all other branches.
     expect(process.cpuUsage(before).user).to.be.below(5_000_000)
+  })
+
+  it('takes a call with long branches of a document with many long branches in a short time', async function () {
+    this.timeout(60_000)
+    const store = async (from: number, branches: number, depth: number): Promise<void> => {
+      const revisions = Array.from({ length: branches }, (_, index): DocumentRevision => {
+        const hashes = Array.from({ length: depth }, (_, up) =>
+          ((from + index) * 1000 + up).toString(16).padStart(32, '0'))
+        return revision('a', hashes, {})
+      })
+      await engine.storeRevisions({ revisions, revsLimit: 1000, external: true }, context)
+    }
+    for (let from = 0; from < 60; from += 10) await store(from, 10, 1000)
+    const before = process.cpuUsage()
+    await store(60, 500, 20)
+    // This took more than ten seconds when each revision stemmed the tree.
+    expect(process.cpuUsage(before).user).to.be.below(2_000_000)
+    const branches = (await engine.openDocument({ id: 'a', body: false, tree: true }, context))!.tree!
+    expect(branches).to.have.length(560)
+    expect(branches.reduce((sum, { path }) => sum + path.ids.length, 0)).to.be.at.most(treeRevisionsMax)
+  })
+
+  it('opens hundreds of single revisions of a document with thousands of branches in a short time', async function () {
+    this.timeout(60_000)
+    const revisions = Array.from({ length: 10_000 }, (_, index) =>
+      revision('a', [index.toString(16).padStart(32, '0'), 'root'], {}))
+    for (let at = 0; at < revisions.length; at += 5000) {
+      await engine.storeRevisions({ revisions: revisions.slice(at, at + 5000), revsLimit: 1000 }, context)
+    }
+    const requests = revisions.slice(0, 500).map(({ path }) => (
+      { id: 'a', revisions: [`2-${path.ids[0]}`], latest: false }))
+    const before = process.cpuUsage()
+    expect(await engine.openRevisions(requests, context)).to.have.length(500)
+    // This took several seconds and a gigabyte of memory when the record was decoded for each request.
+    expect(process.cpuUsage(before).user).to.be.below(1_000_000)
+    const inner = Array.from({ length: 256 }, () => ({ id: 'a', revisions: ['1-root'], latest: true }))
+    expect((await engine.openRevisions(inner, context))[0]).to.have.length(10_000)
   })
 
   it('takes a call with thousands of branches of a document that has thousands in a short time', async function () {

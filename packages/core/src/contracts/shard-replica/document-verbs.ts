@@ -102,7 +102,7 @@ export type EditOutcome =
 
 export interface UpdateDocumentsRequest {
   readonly edits: readonly DocumentEdit[]
-  /** How many revisions of each branch are kept (`_revs_limit`). */
+  /** How many revisions of each branch are kept after the call (`RevisionTree.stem`). */
   readonly revsLimit: number
   /** A partition that has this many bytes of JSON accepts only deletions; absent: no limit. */
   readonly partitionBytesMax?: number
