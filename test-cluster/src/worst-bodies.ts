@@ -43,6 +43,14 @@ function post(name: string, path: string, body: () => string): WorstBody {
   return { name, method: 'POST', path, body: () => Buffer.from(body()) }
 }
 
+/** Writes a document with conflicting branches that have no common revision. */
+function branches(name: string, id: string, count: number, depth: number): WorstBody {
+  const hash = (branch: number, ancestor: number): string => (branch * depth + ancestor).toString(16).padStart(32, '0')
+  return post(name, '/_bulk_docs', () => `{"new_edits":false,"docs":[${numbered(count, branch =>
+    `{"_id":"${id}","_revisions":{"start":${depth},"ids":[${
+      numbered(depth, ancestor => `"${hash(branch, ancestor)}"`)}]}}`)}]}`)
+}
+
 function document(name: string, body: () => string): WorstBody {
   return post(name, '', body)
 }
@@ -92,6 +100,8 @@ export const acceptedBodies: readonly WorstBody[] = [
   post('_bulk_docs, a document with 480,000 ancestors', '/_bulk_docs', () =>
     `{"new_edits":false,"docs":[{"_id":"old","_revisions":{"start":600000,"ids":[${
       numbered(480_000, id => `"${id.toString(16).padStart(32, '0')}"`)}]}}]}`),
+  branches('_bulk_docs, a document with 200 branches of 1,000 revisions', 'long', 200, 1000),
+  branches('_bulk_docs, a document with 1,000 branches of 1,000 revisions', 'longer', 1000, 1000),
   bulk('_bulk_docs, an attachment of 10 MB with many line breaks', () =>
     `{"_id":"lines","_attachments":{"a":{"data":"${'QUJD\\n'.repeat(3.3 * megabyte)}"}}}`),
   post('_changes, selector of 300 patterns that are slow to compile', '/_changes?filter=_selector', () =>
