@@ -5,7 +5,6 @@ export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Parsed JSON, or the text when it is none. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 

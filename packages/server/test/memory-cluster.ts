@@ -14,7 +14,6 @@ const stepsMax = 5000
 
 export interface MemoryAnswer {
   readonly status: number
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 

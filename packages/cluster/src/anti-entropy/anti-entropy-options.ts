@@ -21,8 +21,8 @@ export interface AntiEntropyOptions {
   readonly digestBuckets: number
   /**
    * Below this `_revs_limit` a replica may drop an ancestor that another replica still holds as a leaf of a branch, and
-   * no pass detects this. Pairs of such databases are compared by digests on the slow clock while either replica
-   * changes.
+   * no pass detects this. Pairs of such databases are compared by digests in each periodic pass while either
+   * replica changes.
    */
   readonly shortHistoryRevs: number
   /** Rows in one question to the target, and documents in one write to it. */

@@ -1,7 +1,7 @@
 /**
  * Keeps the replicas of this node's shards equal to those of their peers (docs/architecture.md#anti-entropy). A node
- * pushes changes soon after writes, when a peer comes up and on a slow clock; it pulls changes after an absence; and it
- * compares digests at long intervals.
+ * pushes changes soon after writes, when a link to a peer opens, and periodically; it pulls changes after an absence;
+ * and it compares digests at long intervals.
  */
 import { shardKey, type PeerIdentity, type ShardId } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'

@@ -1,8 +1,8 @@
 import { sealed, unsealed } from '@sectional/runtime'
 
 /**
- * The metadata store on this disk does not hold what was written to it. The node then does not start: if it guessed the
- * lost values, it could vote twice, or serve databases that nobody created.
+ * The metadata store on this disk has other values than were written to it, or lacks some. The node then does not
+ * start: if it guessed the lost values, it could vote twice, or serve databases that nobody created.
  */
 export class DamagedControlStoreError extends Error {
   override readonly name = 'DamagedControlStoreError'

@@ -14,7 +14,7 @@ import { branchRevisions, mergeBranches } from '../documents/revision-merge.ts'
 import { WriteTally } from '../documents/write-tally.ts'
 
 const uuidBytes = 16
-/** Limit of the ancestors that a purge names with a revision. Further ones are not worth their bytes. */
+/** Limit of the ancestors that a purge names with a revision. Older ones are unlikely to be leaves anywhere. */
 const ancestorsMax = 1000
 /** Purges in one call to a replica. */
 const purgesTogether = 100

@@ -1,7 +1,7 @@
 /** Parses and checks the flags of a command line. */
 import { parseArgs } from 'node:util'
 
-/** The command line is wrong. */
+/** Thrown when the command line is wrong. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

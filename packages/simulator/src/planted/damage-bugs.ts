@@ -59,7 +59,7 @@ export const damageBugs: readonly PlantedBug[] = [
     }),
   },
   {
-    name: 'checkpoint-of-another-life',
+    name: 'checkpoint-of-earlier-history',
     does: 'a rebuilt replica keeps the checkpoints of its previous incarnation, and digests show no difference',
     caughtBy: ['scenario', 'converge', 'replicas-equal', 'acknowledged-kept'],
     scenario: 'a replica that is rebuilt during a slow pass gets back what its disk had lost',

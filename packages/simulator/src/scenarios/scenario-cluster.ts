@@ -17,7 +17,6 @@ export interface Layout {
 export interface ScenarioAnswer {
   readonly status: number
   /** Parsed JSON, or the text where it is none. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ScenarioAnswer, ScenarioCluster } from './scenario-cluster.ts'
 
 const pollMs = 100
-/** A failed anti-entropy pass is repeated after up to 75 s on a slow clock. */
+/** A failed anti-entropy pass is repeated by the periodic pass, after up to 75 s. */
 const eventuallyMsMax = 150_000
 const readyMsMax = 60_000
 /** docs/architecture.md#two-planes */

@@ -3,7 +3,6 @@ export type Answer =
   | {
       readonly kind: 'answered'
       readonly status: number
-      // eslint-disable-next-line @typescript-eslint/no-explicit-any
       readonly body: any
     }
   /** No process was listening, so nothing was done. */
