@@ -305,7 +305,7 @@ export class RaftCore {
     this.#reads = []
   }
 
-  /** Returns false when the message must be ignored because this node hears from a leader. */
+  /** Returns false when the message must be ignored because this node receives messages from a leader. */
   #acceptHigherTerm(message: RaftMessage): boolean {
     if (message.type === 'vote-request') {
       if (this.leader !== null && this.#electionElapsed < this.options.electionTicks) return false

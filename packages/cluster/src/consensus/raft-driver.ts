@@ -466,8 +466,8 @@ export class RaftDriver {
   }
 
   /**
-   * Repeats a write until it succeeds. Nothing is promised before it is on disk, so a failing disk only makes this node
-   * silent. Returns false when the node is stopping.
+   * Repeats a write until it succeeds. Nothing is promised before it is on disk, so a node with a failing disk stops
+   * answering, and does no other harm. Returns false when the node is stopping.
    */
   async #retryWrite(write: () => Promise<void>): Promise<boolean> {
     while (!this.#stopping.signal.aborted) {

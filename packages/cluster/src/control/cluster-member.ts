@@ -102,7 +102,7 @@ export class ClusterMember implements LogAccess {
     await this.duties.stop()
   }
 
-  /** The members that can be told of a decision at once. */
+  /** The members to which a decision can be sent at once. */
   #reachable(): readonly string[] {
     const { voters, learners } = this.raft.configuration
     const connected = this.connected()

@@ -1,6 +1,7 @@
 /**
- * Deletions that were promised (202) while no majority could be reached. A promise is on disk before it is given. The
- * deletion is proposed again, by name and incarnation, until the log has it; meanwhile this node hides the database.
+ * Deletions that were promised (202) while no majority could be reached. The intent is on disk before the client is
+ * answered. The deletion is proposed again, by name and incarnation, until the log has it; meanwhile this node hides
+ * the database.
  */
 import { sleep } from '@sectional/runtime'
 import type { Clock, Log } from '@sectional/runtime'

@@ -94,8 +94,8 @@ export interface MembershipParts {
   /** The id of the cluster to which this node belongs according to its disk; null when it belongs to none. */
   readonly clusterId: () => string | null
   /**
-   * Returns true when this member must announce itself again, because its record is out of date or because it hears
-   * from no leader.
+   * Returns true when this member must announce itself again, because its record is out of date or because it receives
+   * no messages from a leader.
    */
   readonly mustAnnounce: () => boolean
   /** Called in each round while this node belongs to a cluster. */

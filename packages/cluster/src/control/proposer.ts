@@ -1,7 +1,7 @@
 /**
- * Brings a command into the log from any node. It proposes the command here when this node leads, and sends it to the
- * leader otherwise. It repeats this across changes of leader until the deadline; the command's id makes repetition
- * harmless.
+ * Passes a command of any node to the leader of the log. It proposes the command here when this node leads, and sends
+ * it to the leader otherwise. It repeats this across changes of leader until the deadline; the command's id makes
+ * repetition harmless.
  */
 import { ApiError, ReplicaError } from '@sectional/core'
 import type { CallContext, PeerNetwork, ProposeReply } from '@sectional/core'

@@ -102,7 +102,7 @@ export interface RelatedDocument {
   readonly following: Iterable<AttachmentRecord>
 }
 
-/** Returns the pieces of the body in order: text and bytes, and a record where the attachment's stored content goes. */
+/** Returns the pieces of the body in order: bytes, and a record in each place where an attachment's content follows. */
 export function relatedPieces(
   { json, following }: RelatedDocument, boundary: string,
 ): (Uint8Array | AttachmentRecord)[] {

@@ -43,7 +43,7 @@ export interface RpcLimits {
   readonly silenceMs: number
   /**
    * When another process connects under the name of a linked node, the linked process must answer within this time;
-   * otherwise it is considered dead.
+   * otherwise its links are closed.
    */
   readonly rivalProbeMs: number
   /** A node that is stopping answers the calls that it serves for at most this time before it closes its links. */

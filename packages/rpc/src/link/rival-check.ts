@@ -1,8 +1,9 @@
 /**
  * Decides between two processes that use the same node name. When a process connects under the name of a linked one, it
- * is either the restarted node, whose old link is dead, or a second process that was given the name by mistake. The old
- * link shows which: a process that is alive answers on it. The linked process therefore keeps its links as long as it
- * answers, and a restarted node is accepted as soon as its old link has failed to answer once.
+ * is either the restarted node, whose old link has no process at its other end, or a second process that was given the
+ * name by mistake. The old link shows which: a process that still runs answers on it. The linked process therefore
+ * keeps its links as long as it answers, and a restarted node is accepted as soon as its old link has failed to answer
+ * once.
  */
 import type { RpcLimits } from './limits.ts'
 import type { HandshakeRefusal, LinkIdentity } from './handshake.ts'

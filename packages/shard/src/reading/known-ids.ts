@@ -14,8 +14,9 @@ const idsReadForMiss = 4
  * of the cost of a new document.
  *
  * All staged ids are added to the filter, even if the batch fails later. If the shard was empty at the start, the
- * filter is complete. Otherwise the existing ids are read page by page in the background, as unsuccessful look-ups show
- * that it pays. Until all ids have been read, and when the node's budget is insufficient, every document is looked up.
+ * filter is complete. Otherwise the existing ids are read page by page in the background, once there were enough
+ * unsuccessful look-ups to justify the cost. Until all ids have been read, and when the node's budget is insufficient,
+ * every document is looked up.
  */
 export class KnownIds {
   readonly #records: ShardRecords

@@ -9,7 +9,7 @@ import { checkChangeLinks, checkDocumentLinks, checkLocalLinks, checkNewestChang
 
 /**
  * Reads every record of a shard page by page, checks it, and checks that the records to which it refers exist. Other
- * work runs between the pages, and other writes may land meanwhile.
+ * work runs between the pages, and other writes may be applied meanwhile.
  * @param rest called after each page
  * @throws DamagedRecordError at the first damage; StorageError
  */

@@ -10,8 +10,8 @@ const heldPart = 64
 const heldSequences = 8
 
 /**
- * Keeps trail extensions in memory that are not yet worth a write. A crash loses them; readers that come from that peer
- * then continue here at a slightly earlier sequence.
+ * Keeps trail extensions in memory until enough of them have been collected for a write. A crash loses them; readers
+ * that come from that peer then continue here at a slightly earlier sequence.
  */
 export class HeldTrails {
   readonly #held = new Map<string, readonly TrailExtension[]>()

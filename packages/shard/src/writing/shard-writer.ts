@@ -55,7 +55,8 @@ export class ShardWriter implements DraftBase {
   #timeSpans: readonly TimeSpan[] | undefined
   readonly #ids: KnownIds
   /**
-   * The records that calls have read ahead. Invariant: a batch that lands updates its documents in each of these maps.
+   * The records that calls have read ahead. Invariant: a batch that becomes durable updates its documents in each of
+   * these maps.
    */
   readonly #aheads = new Set<Map<string, DocumentRecord | undefined>>()
   /** Set while a draft is being decided: the records that were read for it. */

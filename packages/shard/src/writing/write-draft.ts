@@ -58,8 +58,8 @@ interface NewBody {
 }
 
 /**
- * Stands for a document that was purged completely. Compared by identity, so that a later purge of the same document is
- * not taken for this one.
+ * The value of a document that was purged completely. Compared by identity, so that a later purge of the same document
+ * is not taken for this one.
  */
 export class PurgedDocument {
   readonly id: string

@@ -3,7 +3,7 @@ import { call, pages, type VerbsOf } from '../verb-table.ts'
 import type { ReplicaCheckpoint } from './change-verbs.ts'
 import type { RevisionPath } from './document-revision.ts'
 
-/** The purge of one document, as replicas pass it on. Each replica applies it once, from whichever sender it comes. */
+/** The purge of one document, as replicas pass it on. Each replica applies it once, even if several senders send it. */
 export interface Purge {
   readonly uuid: string
   readonly id: string
