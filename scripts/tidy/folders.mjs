@@ -13,6 +13,7 @@ export const folders = {
     'options': [],
     'time': [],
     'json': ['.', 'encoding'],
+    'collation': ['.', 'json'],
     'revisions': ['.', 'contracts', 'encoding', 'json'],
     'documents': ['.', 'contracts', 'encoding', 'json', 'revisions'],
     'selectors': ['.', 'json'],
