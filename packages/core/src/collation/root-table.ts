@@ -111,7 +111,7 @@ export class RootTable {
   }
 }
 
-/** Decodes the table, which takes 20 to 30 ms. */
+/** Decodes the table, which takes 20 to 40 ms. */
 export function decodeRootTable(): RootTable {
   return new RootTable(new NumberReader(gunzipSync(Buffer.from(source.table, 'base64'))))
 }
