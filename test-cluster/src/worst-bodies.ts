@@ -100,6 +100,7 @@ export const acceptedBodies: readonly WorstBody[] = [
   post('_bulk_docs, a document with 480,000 ancestors', '/_bulk_docs', () =>
     `{"new_edits":false,"docs":[{"_id":"old","_revisions":{"start":600000,"ids":[${
       numbered(480_000, id => `"${id.toString(16).padStart(32, '0')}"`)}]}}]}`),
+  branches('_bulk_docs, a document with 50,000 branches', 'wide', 50_000, 1),
   branches('_bulk_docs, a document with 200 branches of 1,000 revisions', 'long', 200, 1000),
   branches('_bulk_docs, a document with 1,000 branches of 1,000 revisions', 'longer', 1000, 1000),
   bulk('_bulk_docs, an attachment of 10 MB with many line breaks', () =>

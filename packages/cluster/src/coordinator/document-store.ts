@@ -1,5 +1,4 @@
-import { treeRevisionsMax } from '@sectional/core'
-import type { ApiError } from '@sectional/core'
+import { ApiError, documentLeavesMax, treeRevisionsMax } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { ReplicatedWrite, OperationContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
@@ -38,14 +37,14 @@ export async function storeRevisions(
   await Promise.all(groups.map(async ({ place, batches }) => {
     for (const { items, indexes } of batches) {
       if (items.length > smallBatch) await scope.runtime.turns.pause()
-      const { verdict, errors } = await distributeRevisions(
+      const { verdict, errors, refused } = await distributeRevisions(
         scope, place, { revisions: items, revsLimit: db.revsLimit, external: true }, null, options.w, context,
       )
       const failure = verdict === 'failed' ? shardFailure(errors) : undefined
       if (failure !== undefined) failures.push(failure)
       indexes.forEach((index, i) => {
         const { path } = items[i]!
-        outcomes[index] = failure !== undefined ? errorOutcome(failure)
+        outcomes[index] = failure !== undefined ? errorOutcome(failure) : refused.has(i) ? errorOutcome(tooManyBranches)
           : { kind: 'written', revision: `${path.start}-${path.ids[0]}`, accepted: verdict === 'accepted' }
       })
     }
@@ -53,6 +52,10 @@ export async function storeRevisions(
   if (failures.length > 0 && outcomes.every(outcome => outcome.kind === 'error')) throw failures[0]!
   return outcomes
 }
+
+const tooManyBranches = new ApiError(
+  'document_too_large', `the document has ${documentLeavesMax} branches; purge some of them before you add others`,
+)
 
 function withNewest(write: ReplicatedWrite, revisions: number): ReplicatedWrite {
   const { start, ids } = write.path

@@ -16,6 +16,8 @@ export interface Distribution {
   readonly errors: readonly ReplicaError[]
   /** Positions in `revisions` for which a replica that confirmed them knew a rival (`StoreRevisionsReply`). */
   readonly rivals: ReadonlySet<number>
+  /** Positions in `revisions` that a replica refused (`StoreRevisionsReply`). Others may have stored them. */
+  readonly refused: ReadonlySet<number>
 }
 
 /**
@@ -34,6 +36,7 @@ export function distributeRevisions(
   return new Promise(resolve => {
     const errors: ReplicaError[] = []
     const rivals = new Set<number>()
+    const refused = new Set<number>()
     const tally = new WriteTally(scope.access, place, w)
     const asked = new Set<string>()
     if (decider !== null) {
@@ -59,6 +62,7 @@ export function distributeRevisions(
           watch.answered(peer)
           if (reply instanceof ReplicaError) return failed(peer, reply)
           for (const index of settled ? [] : reply.rivals) rivals.add(index)
+          for (const index of settled ? [] : reply.refused ?? []) refused.add(index)
           tally.durable(peer.node)
           settle()
         }))
@@ -73,7 +77,7 @@ export function distributeRevisions(
       settled = true
       for (const watch of watches) watch.cancel()
       scope.metrics.write(verdict)
-      resolve({ verdict, errors, rivals })
+      resolve({ verdict, errors, rivals, refused })
     }
     send(place)
     settle()

@@ -1,7 +1,7 @@
-import { ApiError, type RevisionPath } from '@sectional/core'
+import { ApiError, documentLeavesMax, type RevisionPath } from '@sectional/core'
 import { expect } from 'chai'
 import type { WriteOutcome } from '../../src/contracts/coordinator.ts'
-import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
+import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 
 function revisionOf(outcome: WriteOutcome | undefined): string {
   if (outcome?.kind !== 'written') throw new Error(`not written: ${JSON.stringify(outcome)}`)
@@ -372,6 +372,22 @@ describe('storing revisions with their history', () => {
       await store(id, { start: 20_000, ids: history })
       expect((await world.leavesOf(id)).a, id).to.have.length(leaves)
     }
+  })
+
+  it('refuses a new branch of a document that has too many, and stores the other revisions', async () => {
+    const world = new ReplicaWorld()
+    const write = (id: string, hash: string) => (
+      { id, path: { start: 1, ids: [hash] }, deleted: false, body: bytes({}) })
+    await world.store('b').storeRevisions({
+      revisions: Array.from({ length: documentLeavesMax }, (_, index) => write('full', `${index}`)), revsLimit: 1000,
+    }, plainCall)
+    const writes = [write('full', 'x'), write('full', '1'), write('other', 'x')]
+    const outcomes = await world.coordinator('a').storeRevisions(world.db, writes, { w: 3 }, request())
+    expect(outcomes[0]).to.include({ kind: 'error', error: 'document_too_large', status: 413 })
+    expect(outcomes.slice(1)).to.deep.equal([
+      { kind: 'written', revision: '1-1', accepted: false }, { kind: 'written', revision: '1-x', accepted: false },
+    ])
+    expect((await world.leavesOf('full')).b).to.have.length(documentLeavesMax)
   })
 
   it('is accepted with fewer than w copies, and fails when no replica stores', async () => {

@@ -6,7 +6,7 @@ import { attachmentDigests, editedAttachments } from '../revisions/edited-attach
 import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { joinedToParent, parseRevision } from '../revisions/revision-id.ts'
-import { type MergeResult, RevisionTree } from '../revisions/revision-tree.ts'
+import { documentLeavesMax, RevisionTree } from '../revisions/revision-tree.ts'
 import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
@@ -105,8 +105,10 @@ export class MemoryShardReplica implements ShardReplica {
     this.blobs.require(request.revisions)
     const before = this.#state.sequence
     const { revisions, revsLimit, external = false } = request
-    const rivals = this.#stemmed(revisions, revsLimit, () =>
-      [...revisions.keys()].filter(index => this.#storeRevision(revisions[index]!, external)))
+    const results = this.#stemmed(revisions, revsLimit, () =>
+      revisions.map(revision => this.#storeRevision(revision, external)))
+    const having = (wanted: string): number[] => [...results.keys()].filter(index => results[index] === wanted)
+    const [rivals, refused] = [having('rival'), having('refused')]
     for (const local of request.locals ?? []) {
       const stored = this.#locals.get(local.id)?.document
       if (stored === undefined || compareLocals(local, stored) > 0) this.#putLocal(local)
@@ -120,7 +122,7 @@ export class MemoryShardReplica implements ShardReplica {
       this.#trails.set(history, extendTrail(this.#trails.get(history) ?? [], base, points))
     }
     if (this.#state.sequence > before) this.#committed()
-    return { rivals }
+    return { rivals, ...(refused.length > 0 && { refused }) }
   }
 
   async diffRevisions(
@@ -344,19 +346,23 @@ export class MemoryShardReplica implements ShardReplica {
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
-  /** Merges one revision. Returns true when it has a rival here (`StoreRevisionsReply`). */
-  #storeRevision(revision: DocumentRevision, external: boolean): boolean {
+  /** Merges one revision, unless it was purged or is one branch too many (`StoreRevisionsReply`). */
+  #storeRevision(revision: DocumentRevision, external: boolean): 'purged' | 'refused' | 'rival' | 'stored' {
     const { id, path, purges, attempt } = revision
     const name = `${path.start}-${path.ids[0]}`
-    if (!external && isPurged(this.#purgesOf(id), name, purges)) return false
+    if (!external && isPurged(this.#purgesOf(id), name, purges)) return 'purged'
+    const leaves = this.#state.tree(id).leafNodes().length
+    const added = this.#state.tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
+    if (external && added.result === 'new-branch' && leaves >= documentLeavesMax) return 'refused'
     const stored = this.#attempts.get(`${id}/${name}`)
     const known = this.#state.tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
-    const result = this.#merge(revision)
-    return attempt !== undefined && result !== 'new-leaf' && (known || this.#state.tree(id).hasSibling(path))
+    this.#merge(revision)
+    return attempt !== undefined && added.result !== 'new-leaf' && (known || added.tree.hasSibling(path))
+      ? 'rival' : 'stored'
   }
 
   /** Merges one revision. The caller stems the tree. */
-  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision): MergeResult {
+  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision): void {
     const bodyKey = ++this.#bodyKey
     const { tree, result } = this.#state.tree(id).merge(path, { deleted, bodyKey })
     this.#state.documents.set(id, { tree, sequence: this.#state.documents.get(id)?.sequence ?? 0 })
@@ -364,7 +370,6 @@ export class MemoryShardReplica implements ShardReplica {
     if (result !== 'internal' && attempt !== undefined) {
       this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
     }
-    return result
   }
 
   /** Does the work of one call, and then stems the trees that it has changed. */

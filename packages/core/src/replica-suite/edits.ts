@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import type { StoreRevisionsReply } from '../contracts/shard-replica.ts'
+import { noRivals } from '../contracts/shard-replica.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
+import { documentLeavesMax } from '../revisions/revision-tree.ts'
 import {
   bytes, context, documentEdit, type ReplicaFixture, revision, revisionFrom, revsLimit, text,
 } from './replica-fixture.ts'
@@ -146,6 +149,22 @@ export function tombstoneCases(fixture: ReplicaFixture): void {
 
 export function replicatedCases(fixture: ReplicaFixture): void {
   describe('storing revisions from elsewhere', () => {
+    it('refuses branches of clients beyond the limit, but not further revisions or branches of replicas', async () => {
+      const branch = (id: string, index: number): ReturnType<typeof revision> => revision(id, 1, [`${index}`])
+      await fixture.store(...Array.from({ length: documentLeavesMax - 1 }, (_, index) => branch('doc', index)))
+      const client = async (...revisions: ReturnType<typeof revision>[]): Promise<StoreRevisionsReply> =>
+        fixture.replica.storeRevisions({ revisions, revsLimit, external: true }, context)
+      const last = documentLeavesMax - 1
+      assert.deepEqual(
+        await client(branch('doc', last + 1), branch('doc', last), branch('other', 1)), { rivals: [], refused: [1] },
+      )
+      assert.deepEqual((await fixture.leaves('doc')).filter(leaf => leaf === `1-${last}`), [])
+      assert.deepEqual(await fixture.leaves('other'), ['1-1'])
+      assert.deepEqual(await client(branch('doc', 0), revision('doc', 2, ['next', '0'])), noRivals)
+      await fixture.store(branch('doc', last))
+      assert.equal((await fixture.leaves('doc')).length, documentLeavesMax + 1)
+    })
+
     it('keeps every branch and picks the winner by liveness, generation and hash', async () => {
       await fixture.store(
         revision('doc', 2, ['b2', 'a1']), revision('doc', 2, ['c2', 'a1']),

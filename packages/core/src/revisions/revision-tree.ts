@@ -46,6 +46,13 @@ export const treeRevisionsMax = 50_000
 /** Stemming keeps at least this many revisions of each branch, unless `_revs_limit` is smaller. */
 export const branchRevisionsMin = 5
 
+/**
+ * Maximum number of leaves, tombstones included, that clients can write to a document with `new_edits=false`. Replicas
+ * that exchange their leaves may exceed it. Each call that concerns the document decodes its leaves in one turn of the
+ * event loop, and a call that writes hundreds of new ones takes about 0.1 s for this many.
+ */
+export const documentLeavesMax = treeRevisionsMax / branchRevisionsMin
+
 export interface LeafInfo { readonly deleted: boolean; readonly bodyKey: number | null }
 
 /** The effect of a merge on the revision at the head of the path. */

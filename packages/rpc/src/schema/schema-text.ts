@@ -276,6 +276,7 @@ message StoreRevisions {
 }
 message StoreRevisionsReply {
   repeated uint32 rivals = 1;
+  repeated uint32 refused = 2;
 }
 message TrailExtension {
   string history = 1;

@@ -104,7 +104,8 @@ export const documentCodecs: CodecsOf<typeof documentVerbs> = {
       ...(message.missed && { missed: true }),
     }),
     encodeReply: reply => reply,
-    decodeReply: message => message.rivals.length === 0 ? noRivals : { rivals: [...message.rivals] },
+    decodeReply: ({ rivals, refused }) => rivals.length === 0 && refused.length === 0 ? noRivals
+      : { rivals: [...rivals], ...(refused.length > 0 && { refused: [...refused] }) },
   },
   diffRevisions: {
     encodeRequest: items => ({ items }),

@@ -210,6 +210,12 @@ describe('calls over a link', () => {
     assert.deepEqual(a.connected(), ['b'])
   })
 
+  it('return the positions of revisions that have rivals or were refused', async () => {
+    const reply = { rivals: [0], refused: [1, 300] }
+    const [, , remote] = await pairServing({ storeRevisions: async () => reply })
+    assert.deepEqual(await remote.storeRevisions({ revisions: [], revsLimit: 1 }, context), reply)
+  })
+
   it('transmit the greatest generations, limits and sequences exactly', async () => {
     let seen: unknown
     const [, , remote] = await pairServing({ storeRevisions: async request => { seen = request; return noRivals } })

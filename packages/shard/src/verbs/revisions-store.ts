@@ -1,14 +1,19 @@
 import type { DocumentRevision, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
-import { isPurged, noRivals, RevisionTree } from '@sectional/core'
+import { documentLeavesMax, isPurged, noRivals, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
 import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 
-/** Merges revisions that other replicas or clusters decided. They are never refused; known revisions change nothing. */
+/**
+ * Merges revisions that other replicas or clusters decided. Known revisions change nothing. Only a client's revision is
+ * ever refused (`StoreRevisionsReply.refused`).
+ */
 export function decideRevisions(
   draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest,
 ): StoreRevisionsReply {
   const rivals: number[] = []
+  const refused: number[] = []
+  const leavesMax = external === true ? documentLeavesMax : Number.POSITIVE_INFINITY
   let merging: DocumentMerge | undefined
   for (const index of inIdOrder(revisions)) {
     const { id, path, purges } = revisions[index]!
@@ -19,7 +24,9 @@ export function decideRevisions(
       merging?.finish(revsLimit)
       merging = new DocumentMerge(draft, id)
     }
-    if (merging.add(revisions[index]!)) rivals.push(index)
+    const added = merging.add(revisions[index]!, leavesMax)
+    if (added === 'rival') rivals.push(index)
+    else if (added === 'refused') refused.push(index)
   }
   merging?.finish(revsLimit)
   draft.stemDocuments(revsLimit)
@@ -29,7 +36,8 @@ export function decideRevisions(
   }
   if (checkpoint !== undefined) draft.putCheckpoint(checkpoint.history, checkpoint.sequence)
   if (trail !== undefined) draft.extendTrail(trail)
-  return rivals.length === 0 ? noRivals : { rivals }
+  if (rivals.length === 0 && refused.length === 0) return noRivals
+  return { rivals, ...(refused.length > 0 && { refused }) }
 }
 
 /** The merge of all revisions of one document that one call brings. */
@@ -50,20 +58,21 @@ class DocumentMerge {
     this.#before = this.#tree = draft.document(id)?.tree ?? RevisionTree.empty
   }
 
-  /** Merges one revision. Returns true when it has a rival here (`StoreRevisionsReply`). */
-  add(revision: DocumentRevision): boolean {
+  /** Merges one revision, unless it would be a new branch beside `leavesMax` leaves. */
+  add(revision: DocumentRevision, leavesMax: number): 'stored' | 'rival' | 'refused' {
     const { path, deleted, body, attachments, attempt } = revision
     const { tree, result } = this.#tree.merge(path, { deleted, bodyKey: this.#draft.nextSequence })
-    const rivalled = attempt !== undefined && result !== 'new-leaf'
-      && hasRival(revision, tree, this.#draft.document(this.id))
-    if (tree === this.#tree) return rivalled
+    if (result === 'new-branch' && tree.leafNodes().length > leavesMax) return 'refused'
+    const added = attempt !== undefined && result !== 'new-leaf'
+      && hasRival(revision, tree, this.#draft.document(this.id)) ? 'rival' : 'stored'
+    if (tree === this.#tree) return added
     this.#tree = tree
     this.#onlyAncestry = result === 'internal'
     if (result !== 'internal') {
       this.#draft.putRevision(this.id, tree, { body, ...(attachments && { attachments }) }, attempt)
       this.#drafted = true
     }
-    return rivalled
+    return added
   }
 
   /** Gives the draft the ancestors of known revisions, unless stemming removes them again at once. */

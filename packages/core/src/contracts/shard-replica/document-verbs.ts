@@ -149,6 +149,12 @@ export interface StoreRevisionsReply {
    * leaf. Only revisions with an `attempt` are listed.
    */
   readonly rivals: readonly number[]
+  /**
+   * Indexes in the request's `revisions` of the revisions that were not stored, because each would be one more branch
+   * of a document that has `documentLeavesMax` leaves. Only revisions of an `external` request are refused. Absent:
+   * none.
+   */
+  readonly refused?: readonly number[]
 }
 
 export const noRivals: StoreRevisionsReply = Object.freeze({ rivals: Object.freeze([]) })
