@@ -17,7 +17,7 @@ const leftOut = [
 ]
 
 describe('the costliest bodies', function () {
-  this.timeout(120_000)
+  this.timeout(180_000)
   let cluster: TestCluster
   afterEach(async function () { await cluster.close(this.currentTest?.state === 'failed') })
 
