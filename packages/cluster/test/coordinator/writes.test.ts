@@ -388,7 +388,7 @@ describe('storing revisions with their history', () => {
       { kind: 'written', revision: '1-1', accepted: false }, { kind: 'written', revision: '1-x', accepted: false },
     ])
     expect((await world.leavesOf('full')).b).to.have.length(documentLeavesMax)
-  })
+  }).timeout(60_000)
 
   it('is accepted with fewer than w copies, and fails when no replica stores', async () => {
     const world = new ReplicaWorld()

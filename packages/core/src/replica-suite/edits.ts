@@ -163,7 +163,7 @@ export function replicatedCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await client(branch('doc', 0), revision('doc', 2, ['next', '0'])), noRivals)
       await fixture.store(branch('doc', last))
       assert.equal((await fixture.leaves('doc')).length, documentLeavesMax + 1)
-    })
+    }).timeout(60_000)
 
     it('keeps every branch and picks the winner by liveness, generation and hash', async () => {
       await fixture.store(

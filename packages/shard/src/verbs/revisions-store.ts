@@ -14,21 +14,17 @@ export function decideRevisions(
   const rivals: number[] = []
   const refused: number[] = []
   const leavesMax = external === true ? documentLeavesMax : Number.POSITIVE_INFINITY
-  let merging: DocumentMerge | undefined
+  const merge = new RevisionsMerge(draft, revsLimit)
   for (const index of inIdOrder(revisions)) {
     const { id, path, purges } = revisions[index]!
     if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) {
       continue
     }
-    if (merging?.id !== id) {
-      merging?.finish(revsLimit)
-      merging = new DocumentMerge(draft, id)
-    }
-    const added = merging.add(revisions[index]!, leavesMax)
+    const added = merge.add(revisions[index]!, leavesMax)
     if (added === 'rival') rivals.push(index)
     else if (added === 'refused') refused.push(index)
   }
-  merging?.finish(revsLimit)
+  merge.finish()
   draft.stemDocuments(revsLimit)
   for (const local of locals) {
     const existing = draft.localDocument(local.id)
@@ -40,47 +36,57 @@ export function decideRevisions(
   return { rivals, ...(refused.length > 0 && { refused }) }
 }
 
-/** The merge of all revisions of one document that one call brings. */
-class DocumentMerge {
-  readonly id: string
+/** Merges the revisions of one call, one document after the other. The trees are stemmed after all of them. */
+class RevisionsMerge {
   readonly #draft: WriteDraft
-  readonly #before: RevisionTree
-  /** The tree with all revisions that were added. It is not stemmed yet. */
-  #tree: RevisionTree
-  /** Whether the draft has a new revision of this document. */
+  readonly #revsLimit: number
+  /** The document whose revisions are being merged; undefined before the first one. */
+  #id: string | undefined
+  /** Its tree before the call. */
+  #before = RevisionTree.empty
+  /** Its tree with all revisions that were added. */
+  #tree = RevisionTree.empty
+  /** Whether the draft has a new revision of it. */
   #drafted = false
-  /** Whether the last change of the tree only added ancestors of a known revision, which the draft lacks. */
+  /** Whether the last change of its tree only added ancestors of a known revision, which the draft lacks. */
   #onlyAncestry = false
 
-  constructor(draft: WriteDraft, id: string) {
-    this.id = id
+  constructor(draft: WriteDraft, revsLimit: number) {
     this.#draft = draft
-    this.#before = this.#tree = draft.document(id)?.tree ?? RevisionTree.empty
+    this.#revsLimit = revsLimit
   }
 
   /** Merges one revision, unless it would be a new branch beside `leavesMax` leaves. */
   add(revision: DocumentRevision, leavesMax: number): 'stored' | 'rival' | 'refused' {
-    const { path, deleted, body, attachments, attempt } = revision
+    const { id, path, deleted, body, attachments, attempt } = revision
+    if (id !== this.#id) this.#begin(id)
     const { tree, result } = this.#tree.merge(path, { deleted, bodyKey: this.#draft.nextSequence })
     if (result === 'new-branch' && tree.leafNodes().length > leavesMax) return 'refused'
     const added = attempt !== undefined && result !== 'new-leaf'
-      && hasRival(revision, tree, this.#draft.document(this.id)) ? 'rival' : 'stored'
+      && hasRival(revision, tree, this.#draft.document(id)) ? 'rival' : 'stored'
     if (tree === this.#tree) return added
     this.#tree = tree
     this.#onlyAncestry = result === 'internal'
     if (result !== 'internal') {
-      this.#draft.putRevision(this.id, tree, { body, ...(attachments && { attachments }) }, attempt)
+      this.#draft.putRevision(id, tree, { body, ...(attachments && { attachments }) }, attempt)
       this.#drafted = true
     }
     return added
   }
 
-  /** Gives the draft the ancestors of known revisions, unless stemming removes them again at once. */
-  finish(revsLimit: number): void {
-    if (!this.#onlyAncestry) return
-    const unchanged = !this.#drafted
-      && Buffer.compare(this.#tree.stem(revsLimit).encode(), this.#before.encode()) === 0
-    if (!unchanged) this.#draft.putAncestry(this.id, this.#tree)
+  /** Completes the last document. */
+  finish(): void {
+    // Stemming may remove added ancestors again at once; then nothing has changed.
+    const unchanged = !this.#onlyAncestry || (!this.#drafted
+      && Buffer.compare(this.#tree.stem(this.#revsLimit).encode(), this.#before.encode()) === 0)
+    if (!unchanged) this.#draft.putAncestry(this.#id!, this.#tree)
+  }
+
+  #begin(id: string): void {
+    this.finish()
+    this.#id = id
+    this.#before = this.#tree = this.#draft.document(id)?.tree ?? RevisionTree.empty
+    this.#drafted = this.#onlyAncestry = false
   }
 }
 
