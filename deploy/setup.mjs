@@ -19,7 +19,9 @@ if (!existsSync(settingsFile)) {
   const salt = randomBytes(16).toString('hex')
   const key = pbkdf2Sync(password, salt, iterations, 32, 'sha256').toString('hex')
   writePrivate(administratorFile, `admin:${password}\n`)
-  writePrivate(settingsFile, `[cluster]\nsecret = ${randomBytes(32).toString('hex')}\n\n[admins]\nadmin = -pbkdf2:sha256-${key},${salt},${iterations}\n`)
+  const storedHash = `-pbkdf2:sha256-${key},${salt},${iterations}`
+  const secret = randomBytes(32).toString('hex')
+  writePrivate(settingsFile, `[cluster]\nsecret = ${secret}\n\n[admins]\nadmin = ${storedHash}\n`)
 }
 const [, name, password] = /^([^:]*):(.*)/.exec(readFileSync(administratorFile, 'utf8'))
 console.log(`Administrator: ${name}   password: ${password}`)

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { scan } from './scanner.mjs'
 
-const sourceFolders = ['packages', 'test-cluster', 'bench', 'scripts']
+const sourceFolders = ['packages', 'test-cluster', 'bench', 'scripts', 'deploy']
 /** Folders that are not part of the project: made by tools, or data of nodes that were started here. */
 const foreign = /(^|\/)(node_modules|dist|\.git)$|^(\.runtime|data[^/]*)$/
 

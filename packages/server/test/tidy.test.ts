@@ -181,7 +181,9 @@ describe('tidy', () => {
     expect(tidy(root)).to.deep.equal([
       'packages/core/src/a.ts: 601 lines, the limit is 600; find the better cut',
     ])
-    write({ 'packages/core/src/a.ts': `${long(71)}// ${'x'.repeat(118)}\n` })
+    write({ 'packages/core/src/a.ts': fits, 'deploy/a.mjs': `// ${'x'.repeat(118)}\n` })
+    expect(tidy(root)).to.deep.equal(['deploy/a.mjs:1: 121 columns, the limit is 120; break the line'])
+    write({ 'packages/core/src/a.ts': `${long(71)}// ${'x'.repeat(118)}\n`, 'deploy/a.mjs': '' })
     expect(tidy(root)).to.deep.equal([
       'packages/core/src/a.ts#long: 71 lines, the limit is 70; find the better cut',
       'packages/core/src/a.ts:72: 121 columns, the limit is 120; break the line',
