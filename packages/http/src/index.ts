@@ -1,5 +1,5 @@
 export type { Configuration, ConfigurationSections } from './settings/configuration.ts'
-export type { JsonObject, NodeInformation, Statistic } from './settings/node-information.ts'
+export type { NodeInformation, Statistic } from './settings/node-information.ts'
 export { httpDeclarations } from './settings/http-options.ts'
 export type { HttpOptions } from './settings/http-options.ts'
 export { createHttpApi } from './http-api.ts'

@@ -19,7 +19,7 @@ interface ComparedPair {
  * - `doubtful`: digests must be compared
  * - `unsettled`: one replica lags, or the pair was compared a short while ago; check it again later
  */
-export type Standing = 'equal' | 'doubtful' | 'unsettled'
+export type PairState = 'equal' | 'doubtful' | 'unsettled'
 
 /**
  * Decides whether two replicas that have seen all of each other's changes may differ nevertheless. This is so when
@@ -30,7 +30,7 @@ export class ReplicaDoubts {
   readonly #compared = new Map<string, ComparedPair>()
 
   /** @param now monotonic time in milliseconds */
-  standing(pair: string, one: ReplicaInfo, other: ReplicaInfo, now: number): Standing {
+  stateOf(pair: string, one: ReplicaInfo, other: ReplicaInfo, now: number): PairState {
     const seenAll = (other.seen[one.history] ?? 0) >= one.sequence && (one.seen[other.history] ?? 0) >= other.sequence
     if (!seenAll) return 'unsettled'
     const compared = this.#compared.get(pair)

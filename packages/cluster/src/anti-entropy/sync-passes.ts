@@ -83,8 +83,8 @@ export class SyncPasses {
     const pair = `${job.shard.key} ${job.peer}`
     const [one, two] = await Promise.all([own.upkeep.replicaInfo(call), other.upkeep.replicaInfo(call)])
     const began = clock.monotonic()
-    const standing = this.#doubts.standing(pair, one, two, began)
-    if (standing !== 'doubtful') return standing === 'equal'
+    const state = this.#doubts.stateOf(pair, one, two, began)
+    if (state !== 'doubtful') return state === 'equal'
     await this.#compare(job, own, other, call)
     const now = clock.monotonic()
     this.#doubts.compared(pair, one, two, now - began, now)

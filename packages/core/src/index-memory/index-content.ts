@@ -12,7 +12,7 @@ export class IndexContent {
   sequence = 0
   /** The sequence of the last change that was applied, or `sequence` if that is greater. */
   readSequence = 0
-  /** Never used twice by one implementation, so that versions of two contents differ. */
+  /** One implementation never uses a generation twice, so that the versions of two contents differ. */
   readonly #generation: number
   /** The sequence of the last change that altered rows. */
   #altered = 0

@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 import { parseBulkDocuments, parseDocument, parseExactly, parseJson } from '../../src/index.ts'
 
-/** Members before the name which no other text has, so that V8 knows only one name that can follow them. */
+/**
+ * Counts the texts. Each text begins with a member whose name no other text has, so that V8 knows only one name that
+ * can follow this member.
+ */
 let texts = 0
 function inObject(nameJson: string, readBefore: string): string {
   const first = `n${++texts}`

@@ -1,9 +1,8 @@
 /** The filters of a changes feed (docs/reference/changes.md#filters). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
-  ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue, SelectorError,
-  smallJsonBytes,
-  type ChangeRow, type FieldPath, type JsonObject, type Leaf,
+  ApiError, designPrefix, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue,
+  SelectorError, smallJsonBytes, type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -32,7 +31,7 @@ export async function changesFilter(
       const ids = new Set(documentIds(request, body))
       return byId(id => ids.has(id))
     }
-    case '_design': return byId(id => id.startsWith('_design/'))
+    case '_design': return byId(id => id.startsWith(designPrefix))
     case '_selector': return bySelector(body, request, services)
     case '_view':
       return refuseFunction('view', await designFunction(request.query.get('view'), 'view', request, services))

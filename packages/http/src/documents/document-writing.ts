@@ -1,7 +1,7 @@
 /** Converts a client's JSON into a write, and the outcome of a write into a response. */
 import {
-  ApiError, attachmentDigests, checkDocumentId, errorRegistry, formatRevision, parseRevision, revisionHash,
-  type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
+  ApiError, attachmentDigests, checkDocumentId, designPrefix, errorRegistry, formatRevision, parseRevision,
+  revisionHash, type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
 } from '@sectional/core'
 import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/cluster'
 import { checkDesignDocument } from './design-document.ts'
@@ -9,9 +9,6 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { sendJson, taggedRevision } from '../messages/response.ts'
 import { documentTooLarge } from '../settings/size-limits.ts'
-
-export const designPrefix = '_design/'
-export const localPrefix = '_local/'
 
 /** Databases whose documents the server must process. Writing them unprocessed would store passwords in plain text. */
 const managedDatabases = new Set(['_users', '_replicator'])

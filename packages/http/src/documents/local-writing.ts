@@ -1,10 +1,10 @@
 /** Writes local documents. They have revision `0-N`, no history and no attachments, and the last write wins. */
-import { ApiError, parseRevision, type ParsedDocument } from '@sectional/core'
+import { ApiError, localPrefix, parseRevision, type ParsedDocument } from '@sectional/core'
 import type { OperationContext } from '@sectional/cluster'
 import { documentTag, location, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { answerBatched, checkDocumentSize, isBatched, localPrefix, writeQuorum } from './document-writing.ts'
+import { answerBatched, checkDocumentSize, isBatched, writeQuorum } from './document-writing.ts'
 
 /**
  * Writes a local document and sends the response, for PUT, and for POST or COPY to a local id.

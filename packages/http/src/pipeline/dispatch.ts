@@ -1,5 +1,5 @@
 /** Finds the route of a request, checks access to it, and runs its handler. */
-import { ApiError, checkDatabaseName } from '@sectional/core'
+import { ApiError, checkDatabaseName, designPrefix, localPrefix } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 import {
   requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
@@ -22,8 +22,6 @@ export interface Routes {
 /** Names of databases that begin with an underscore. */
 const systemDatabases = new Set(['_users', '_replicator', '_global_changes', '_metadata'])
 const listPaths = new Set(['_all_docs', '_changes'])
-const designPrefix = '_design/'
-const localPrefix = '_local/'
 
 export function dispatch(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
   requireUser(request, services)

@@ -1,6 +1,7 @@
 /** Attachments as resources of their own (docs/reference/attachments.md). */
 import {
-  ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type BlobSpan, type ParsedDocument,
+  ApiError, checkDocumentId, designPrefix, formatRevision, parseRevision, type AttachmentRecord, type BlobSpan,
+  type ParsedDocument,
 } from '@sectional/core'
 import { checkAttachmentName, defaultContentType } from '../attachments/attachment-entries.ts'
 import { takeAttachment } from '../attachments/attachment-intake.ts'
@@ -11,7 +12,7 @@ import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { requestChunks } from '../messages/body.ts'
 import { openBase, update, writtenBody, type EditBase } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
-import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } from '../documents/document-writing.ts'
+import { checkWrittenDocument, documentIdRules, namedRevision } from '../documents/document-writing.ts'
 import { location, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'

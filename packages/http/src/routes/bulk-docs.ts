@@ -1,7 +1,7 @@
 /** `_bulk_docs`: many writes in one request, each with its own outcome (docs/reference/bulk.md#post-db_bulk_docs). */
 import {
-  ApiError, formatRevision, mapBounded, readBulkDocuments, type AttachmentRecord, type BulkDocuments,
-  type ParsedDocument,
+  ApiError, designPrefix, formatRevision, localPrefix, mapBounded, readBulkDocuments, type AttachmentRecord,
+  type BulkDocuments, type ParsedDocument,
 } from '@sectional/core'
 import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } from '@sectional/cluster'
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
@@ -9,7 +9,7 @@ import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
 import { readJsonBytes, requireJsonType, runWhileWanted } from '../messages/body.ts'
 import {
-  checkDocumentContent, checkDocumentSize, designPrefix, documentWrite, localPrefix, postedId, requireRevision,
+  checkDocumentContent, checkDocumentSize, documentWrite, postedId, requireRevision,
 } from '../documents/document-writing.ts'
 import { localRevision, updateLocal } from '../documents/local-writing.ts'
 import { sendJson } from '../messages/response.ts'

@@ -1,6 +1,6 @@
 /** Browser form uploads: POST `multipart/form-data` to a document (docs/reference/documents.md#post-dbid). */
 import {
-  ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument,
+  ApiError, checkDocumentId, designPrefix, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument,
 } from '@sectional/core'
 import { checkAttachmentName, defaultContentType } from '../attachments/attachment-entries.ts'
 import { takeAttachment } from '../attachments/attachment-intake.ts'
@@ -10,7 +10,7 @@ import { boundaryOf, headerParameter, MultipartReader } from '../attachments/mul
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { parseDocumentBody, requestChunks } from '../messages/body.ts'
 import { openBase, update, writtenBody } from '../documents/document-edit.ts'
-import { checkWrittenDocument, designPrefix, documentIdRules, namedRevision } from '../documents/document-writing.ts'
+import { checkWrittenDocument, documentIdRules, namedRevision } from '../documents/document-writing.ts'
 import { documentTag, sendJsonText } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'

@@ -1,6 +1,7 @@
 /** POST, PUT, DELETE and COPY of documents. */
 import {
-  ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type ParsedDocument,
+  ApiError, checkDocumentId, designPrefix, formatRevision, localPrefix, parseRevision, type AttachmentRecord,
+  type ParsedDocument,
 } from '@sectional/core'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
@@ -9,9 +10,8 @@ import { readDocumentBody, requireJsonType } from '../messages/body.ts'
 import { update, writtenBody, type Edit, type Written } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import {
-  answerBatched, checkWrittenDocument, designPrefix, documentIdRules, isBatched, keepsRevision, localPrefix,
-  namedRevision,
-  postedId, requireRevision, requireWritten, writeQuorum,
+  answerBatched, checkWrittenDocument, documentIdRules, isBatched, keepsRevision, namedRevision, postedId,
+  requireRevision, requireWritten, writeQuorum,
 } from '../documents/document-writing.ts'
 import { openLocalBody, writeLocalDocument } from '../documents/local-writing.ts'
 import { decodeText } from '../request/request-path.ts'

@@ -2,9 +2,8 @@
  * `_local_docs`: like `_all_docs`, but without totals. It has no ETag because local documents do not change the
  * sequence.
  */
-import { mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
+import { localPrefix, mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
-import { localPrefix } from '../documents/document-writing.ts'
 import { localRevision } from '../documents/local-writing.ts'
 import { directed, intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'

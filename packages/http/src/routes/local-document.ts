@@ -2,10 +2,10 @@
  * `_local` documents (docs/reference/local-documents.md). They have revision `0-N`, no history and no attachments, and
  * the last write wins.
  */
-import { ApiError, checkDocumentId, spliceDocument } from '@sectional/core'
+import { ApiError, checkDocumentId, localPrefix, spliceDocument } from '@sectional/core'
 import { readDocumentBody } from '../messages/body.ts'
 import {
-  documentIdRules, keepsRevision, localPrefix, namedRevision, requireRevision, writeQuorum,
+  documentIdRules, keepsRevision, namedRevision, requireRevision, writeQuorum,
 } from '../documents/document-writing.ts'
 import {
   answerLocal, localGeneration, localRevision, openLocalBody, writeLocalDocument,

@@ -1,8 +1,7 @@
 /** Resources of the server: the welcome message, the icon, `_up`, `_uuids`, `_membership` and `_active_tasks`. */
-import { ApiError } from '@sectional/core'
+import { ApiError, type JsonObject } from '@sectional/core'
 import { askNode } from '../settings/node-questions.ts'
 import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../messages/response.ts'
-import type { JsonObject } from '../settings/node-information.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 

@@ -3,7 +3,7 @@
  * nodes for the same information.
  */
 
-export interface JsonObject { readonly [key: string]: unknown }
+import type { JsonObject } from '@sectional/core'
 
 /** A leaf of the statistics tree. Inner nodes are objects of leaves and inner nodes. */
 export interface Statistic {

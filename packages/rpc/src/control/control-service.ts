@@ -28,7 +28,7 @@ export function controlCallClass(call: WireMessage): CallClass | undefined {
 }
 
 /**
- * Serves a call of a control verb; undefined: the call is not of a control verb.
+ * Serves a call of a control verb. Returns undefined when the call is not of a control verb.
  *
  * @throws ProtocolError when the request is malformed
  */

@@ -3,8 +3,8 @@
  * process and its metrics actually measure.
  */
 import { DatabaseMap, type ControlPlane, type RefillTask } from '@sectional/cluster'
-import type { JsonObject, NodeInformation } from '@sectional/http'
-import { formatRange } from '@sectional/core'
+import type { NodeInformation } from '@sectional/http'
+import { formatRange, type JsonObject } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { CompactionTask } from '@sectional/shard'
 import type { HostedReplicas } from '../hosting/hosted-replicas.ts'

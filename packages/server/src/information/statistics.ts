@@ -2,7 +2,8 @@
  * `/_node/{name}/_stats` (docs/reference/cluster-and-nodes.md#get-_nodenode_stats): CouchDB's names where a metric of
  * this node answers them, every metric below `sectional`.
  */
-import type { JsonObject, Statistic } from '@sectional/http'
+import type { JsonObject } from '@sectional/core'
+import type { Statistic } from '@sectional/http'
 import type { MetricSample } from '@sectional/runtime'
 import { summarize } from './histogram-summary.ts'
 

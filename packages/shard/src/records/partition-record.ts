@@ -7,12 +7,6 @@ import type { DocumentRecord } from './document-record.ts'
 
 export const emptyPartition: PartitionInfo = { documentCount: 0, deletedCount: 0, sizes: { active: 0, external: 0 } }
 
-/** Returns the partition of a document; null for design documents and ids without a colon. */
-export function partitionOf(id: string): string | null {
-  const colon = id.startsWith('_') ? -1 : id.indexOf(':')
-  return colon < 0 ? null : id.slice(0, colon)
-}
-
 /**
  * Returns a partition's counts after one of its documents changed. `before` and `after` are null without a document.
  */

@@ -1,8 +1,7 @@
 import type { DocumentEdit, EditOutcome, UpdateDocumentsRequest } from '@sectional/core'
 import {
-  attachmentDigests, editedAttachments, joinedToParent, purgesOf, readRevision, revisionHash, RevisionTree,
+  attachmentDigests, editedAttachments, joinedToParent, partitionOf, purgesOf, readRevision, revisionHash, RevisionTree,
 } from '@sectional/core'
-import { partitionOf } from '../records/partition-record.ts'
 import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 

@@ -1,7 +1,7 @@
 import type {
   PartitionInfo, Purge, RevisionNode, RevisionTree, TimeSpan, TrailExtension, TrailPoint,
 } from '@sectional/core'
-import { revisionOf, withChange } from '@sectional/core'
+import { partitionOf, revisionOf, withChange } from '@sectional/core'
 import { sealBytes } from '@sectional/runtime'
 import type { WriteBatch } from '@sectional/runtime'
 import { blobKeys } from '../records/key-layout.ts'
@@ -13,7 +13,7 @@ import { encodeLocalChange, encodePurgedChange } from '../records/change-record.
 import { DocumentRecord } from '../records/document-record.ts'
 import { encodeLocal } from '../records/local-record.ts'
 import type { LocalRecord } from '../records/local-record.ts'
-import { encodePartition, partitionOf, withDocument } from '../records/partition-record.ts'
+import { encodePartition, withDocument } from '../records/partition-record.ts'
 import { encodePurgedId, encodePurges } from '../records/purge-records.ts'
 import type { StoredPurge } from '../records/purge-records.ts'
 import { encodeState } from '../records/state-record.ts'
