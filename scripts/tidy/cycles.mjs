@@ -1,4 +1,4 @@
-// Import cycles between files, types included.
+// Finds import cycles between files. Imports of types count, too.
 import { resolveImport } from './sources.mjs'
 
 /** Strongly connected components of the file graph, types included (Tarjan 1972). */

@@ -1,4 +1,4 @@
-// Effects outside `runtime`, and state at module level.
+// Finds effects outside `runtime`, and mutable state at module level.
 import { lineAt } from './sources.mjs'
 
 /** Node's modules without effects; of the others only the named exports. */

@@ -1,4 +1,4 @@
-// Which package may import which, and nothing behind another package's index.
+// Checks which package imports which, and that no file imports what lies behind another package's index.
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { exportedFile } from './sources.mjs'

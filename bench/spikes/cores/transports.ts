@@ -50,7 +50,7 @@ function overSocket(socket: Socket): Frames {
 
 function overPort(port: MessagePort, transfer: boolean): Frames {
   const frames: Frames = {
-    // Copied in both cases, because the bytes of a frame come from buffers that are used for other data too.
+    // The bytes are copied in both cases, because those of a frame come from buffers that are used for other data too.
     send: frame => {
       if (!transfer) return port.postMessage(frame)
       const own = new Uint8Array(frame)

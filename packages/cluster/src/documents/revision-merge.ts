@@ -3,7 +3,7 @@ import type { Branch, Leaf } from '@sectional/core'
 
 /** The knowledge of several replicas about one document, merged. */
 export interface MergedRevisions {
-  /** Winner first. A revision that is an ancestor on any replica is not a leaf. */
+  /** The winner is first. A revision that is an ancestor on any replica is not a leaf. */
   readonly leaves: readonly Leaf[]
   /** One branch per leaf, in the same order, with the longest ancestry that any replica has. */
   readonly branches: readonly Branch[]

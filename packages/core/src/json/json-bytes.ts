@@ -17,7 +17,7 @@ export const nineByte = 0x39
 export const underscoreByte = 0x5f
 export const spaceByte = 0x20
 
-/** True for white space: outside strings, valid JSON has no other bytes up to the space. */
+/** Returns true for white space: outside of strings, valid JSON has no other bytes up to the space (0x20). */
 export function isSpace(code: number): boolean {
   return code <= spaceByte
 }

@@ -59,7 +59,7 @@ export class Dialer {
     this.#attempting = this.#attempt()
   }
 
-  /** Dials after a pause. Called when a link has closed that made the connection unwanted. */
+  /** Dials after a pause. Called when the link that made this connection unnecessary has closed. */
   resume(): void {
     this.#pauseIfWanted(this.#absence)
   }
