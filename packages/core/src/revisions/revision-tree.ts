@@ -204,24 +204,19 @@ export class RevisionTree {
   /**
    * Whether the parent of the path's newest revision has another child; for a path without a parent, whether the tree
    * has another root. Also true when some branch may descend from such a child but stemming has removed the ancestors
-   * that would show it.
+   * that would show it: a root of this generation or a higher one, other than a first revision, is the end of such a
+   * branch. Visits only nodes of these generations, because a call may ask this for each of thousands of branches.
    */
   hasSibling({ start, ids: [hash, parent] }: RevisionPath): boolean {
     if (this.#chain !== null && this.has(`${start}-${hash}`)) return false
-    return this.nodes().some(node => node.generation === start && node.hash !== hash
-      && (parent === undefined ? node.parents.length === 0 : node.parents.includes(parent)))
-      || this.leafNodes().some(leaf => this.#isCutOff(leaf, start, hash))
-  }
-
-  /**
-   * Whether stemming has removed the ancestor of this generation, or its parent, from the leaf's branch, and the branch
-   * does not contain the given revision.
-   */
-  #isCutOff(leaf: RevisionNode, generation: number, hash: string | undefined): boolean {
-    const ancestry = leaf.generation < generation ? [] : this.#ancestry(leaf)
-    const oldest = ancestry.at(-1)?.generation ?? 0
-    return oldest > 1 && oldest >= generation
-      && !ancestry.some(node => node.generation === generation && node.hash === hash)
+    const nodes = this.nodes()
+    for (let index = position(nodes, node => node.generation - start); index < nodes.length; index++) {
+      const { generation, hash: other, parents } = nodes[index]!
+      if (generation === start && other === hash) continue
+      if (parents.length === 0 && generation > 1) return true
+      if (generation === start && (parent === undefined ? parents.length === 0 : parents.includes(parent))) return true
+    }
+    return false
   }
 
   /** Adds a revision with its ancestors, as the head of this file explains. */

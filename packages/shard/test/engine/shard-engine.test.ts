@@ -324,6 +324,23 @@ describe('a shard engine', () => {
     expect(branches.reduce((sum, { path }) => sum + path.ids.length, 0)).to.be.at.most(treeRevisionsMax)
   })
 
+  it('looks for rivals of hundreds of branches of a document with thousands in a short time', async function () {
+    this.timeout(60_000)
+    const store = async (from: number, count: number): Promise<readonly number[]> => {
+      const revisions = Array.from({ length: count }, (_, index): DocumentRevision => {
+        const hashes = Array.from({ length: 8 }, (_, up) => ((from + index) * 8 + up).toString(16).padStart(32, '0'))
+        return { ...revision('a', hashes, {}), ...(from > 0 && { attempt: from + index }) }
+      })
+      return (await engine.storeRevisions({ revisions, revsLimit: 1000 }, context)).rivals
+    }
+    await store(0, 4000)
+    const before = process.cpuUsage()
+    // Each branch has its own first revision, and stemming has removed nothing.
+    expect(await store(4000, 300)).to.have.length(0)
+    // This took many seconds when the ancestors of all branches were collected for each revision.
+    expect(process.cpuUsage(before).user).to.be.below(1_500_000)
+  })
+
   it('opens hundreds of single revisions of a document with thousands of branches in a short time', async function () {
     this.timeout(60_000)
     const revisions = Array.from({ length: 10_000 }, (_, index) =>
