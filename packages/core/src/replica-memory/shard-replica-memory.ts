@@ -366,10 +366,12 @@ export class MemoryShardReplica implements ShardReplica {
     const bodyKey = ++this.#bodyKey
     const { tree, result } = this.#state.tree(id).merge(path, { deleted, bodyKey })
     this.#state.documents.set(id, { tree, sequence: this.#state.documents.get(id)?.sequence ?? 0 })
-    if (result !== 'internal') this.#state.bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
-    if (result !== 'internal' && attempt !== undefined) {
-      this.#attempts.set(`${id}/${path.start}-${path.ids[0]}`, attempt)
-    }
+    if (result === 'internal') return
+    this.#state.bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
+    const key = `${id}/${path.start}-${path.ids[0]}`
+    // A revision that was stemmed or purged may be stored again without the number of its attempt.
+    if (attempt === undefined) this.#attempts.delete(key)
+    else this.#attempts.set(key, attempt)
   }
 
   /** Does the work of one call, and then stems the trees that it has changed. */
@@ -377,6 +379,7 @@ export class MemoryShardReplica implements ShardReplica {
     const before = new Map(items.map(({ id }) => [id, this.#state.documents.get(id)]))
     const result = work()
     for (const [id, stored] of before) {
+      if (this.#state.documents.get(id)?.tree === stored?.tree) continue
       const tree = this.#state.tree(id).stem(revsLimit)
       // A known revision may add ancestors that stemming removes again at once; then nothing has changed.
       if (Buffer.compare(tree.encode(), (stored?.tree ?? RevisionTree.empty).encode()) !== 0) {

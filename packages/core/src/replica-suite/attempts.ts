@@ -54,6 +54,14 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.equal(attemptOf((await fixture.openRevisions('doc', [first]))[0]), undefined)
     })
 
+    it('are forgotten when their revision is purged and then stored again without the attempt', async () => {
+      const made = revision('doc', 1, ['a'])
+      await fixture.store({ ...made, attempt: 5 })
+      await fixture.replica.purgeDocuments({ purges: [{ uuid: 'u', id: 'doc', paths: [made.path] }] }, context)
+      await fixture.replica.storeRevisions({ revisions: [made], revsLimit, external: true }, context)
+      assert.equal(attemptOf((await fixture.openRevisions('doc', 'leaves'))[0]), undefined)
+    })
+
     it('are sent to other replicas with the revisions that they made', async () => {
       const edit = { ...documentEdit('doc', { v: 1 }), attempt: 123_456_789_012 }
       const outcome = await fixture.edit(edit)
@@ -100,6 +108,13 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await store(made(2)), [0])
       await store(revision('a', 3, ['c', 'b', 'a']))
       assert.deepEqual(await store(made(1)), [])
+      assert.deepEqual(await fixture.leaves('a'), ['3-c'])
+    })
+
+    it('are not revisions of which the same call has just shown that they are ancestors', async () => {
+      const leaf = revision('a', 2, ['b', 'a'])
+      await store({ ...leaf, attempt: 1 }, revision('a', 3, ['c']))
+      assert.deepEqual(await store(revision('a', 3, ['c', 'b', 'a']), { ...leaf, attempt: 2 }), [])
       assert.deepEqual(await fixture.leaves('a'), ['3-c'])
     })
   })

@@ -26,6 +26,17 @@ export function convergenceCases(fixture: ReplicaFixture): void {
       assert.deepEqual((await fixture.replica.upkeep.replicaInfo(context)).seen, { north: 4 })
     })
 
+    it('does not stem a document that a call names but does not change', async () => {
+      const leaf = revision('doc', 3, ['cc', 'bb', 'aa'])
+      await fixture.store(leaf)
+      const { sequence } = await fixture.replica.upkeep.replicaInfo(context)
+      await fixture.replica.storeRevisions({ revisions: [leaf], revsLimit: 1 }, context)
+      await fixture.replica.updateDocuments({ edits: [documentEdit('doc', {})], revsLimit: 1 }, context)
+      assert.equal((await fixture.replica.upkeep.replicaInfo(context)).sequence, sequence)
+      const [branch] = (await fixture.replica.openDocument({ id: 'doc', body: false, tree: true }, context))!.tree!
+      assert.deepEqual(branch!.path, leaf.path)
+    })
+
     it('sees no change when a revision adds only ancestors that stemming removes at once', async () => {
       const store = () =>
         fixture.replica.storeRevisions({ revisions: [revision('doc', 3, ['cc', 'bb', 'aa'])], revsLimit: 1 }, context)

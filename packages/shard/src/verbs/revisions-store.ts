@@ -63,7 +63,7 @@ class RevisionsMerge {
     const { tree, result } = this.#tree.merge(path, { deleted, bodyKey: this.#draft.nextSequence })
     if (result === 'new-branch' && tree.leafNodes().length > leavesMax) return 'refused'
     const added = attempt !== undefined && result !== 'new-leaf'
-      && hasRival(revision, tree, this.#draft.document(id)) ? 'rival' : 'stored'
+      && hasRival(revision, this.#tree, tree, this.#draft.document(id)) ? 'rival' : 'stored'
     if (tree === this.#tree) return added
     this.#tree = tree
     this.#onlyAncestry = result === 'internal'
@@ -90,10 +90,14 @@ class RevisionsMerge {
   }
 }
 
-/** @param document the document before the merge */
+/**
+ * @param before the tree before the merge, in which a leaf of `document` may have become an ancestor
+ * @param document the document as the draft has it, before the merge
+ */
 function hasRival(
-  { path, attempt }: DocumentRevision, merged: RevisionTree, document: DocumentView | undefined,
+  { path, attempt }: DocumentRevision, before: RevisionTree, merged: RevisionTree, document: DocumentView | undefined,
 ): boolean {
-  const known = document?.leaves.find(leaf => leaf.revision === `${path.start}-${path.ids[0]}`)
+  const name = `${path.start}-${path.ids[0]}`
+  const known = before.isLeaf(name) ? document?.leaves.find(leaf => leaf.revision === name) : undefined
   return (known?.attempt !== undefined && known.attempt !== attempt) || merged.hasSibling(path)
 }

@@ -22,7 +22,14 @@ interface EditPlan {
   readonly deleted: boolean
   readonly parent: 'none' | 'winner' | 'known' | 'unknown'
 }
-interface RevisionPlan { readonly id: string; readonly path: readonly string[]; readonly deleted: boolean }
+interface RevisionPlan {
+  readonly id: string
+  readonly path: readonly string[]
+  /** How many ancestors of the revision are left out of its path. */
+  readonly lacking: number
+  readonly deleted: boolean
+  readonly attempt: number | undefined
+}
 
 const allIds = ['a', 'b', 'c', 'ä/b', '\u0000', '\u{10ffff}', '_design/x']
 const ids = fc.constantFrom(...allIds)
@@ -32,7 +39,8 @@ const editPlan = fc.record({
   id: ids, value, deleted: seldom, parent: fc.constantFrom('none', 'winner', 'winner', 'known', 'unknown'),
 }) as fc.Arbitrary<EditPlan>
 const revisionPlan = fc.record({
-  id: ids, path: fc.array(fc.constantFrom('x', 'y', 'z'), { minLength: 1, maxLength: 4 }), deleted: seldom,
+  id: ids, path: fc.array(fc.constantFrom('x', 'y', 'z'), { minLength: 1, maxLength: 4 }),
+  lacking: fc.constantFrom(0, 0, 1, 3), deleted: seldom, attempt: fc.constantFrom(undefined, 1, 2),
 })
 const update = fc.record({
   kind: fc.constant('update' as const), edits: fc.array(editPlan, { minLength: 1, maxLength: 4 }),
@@ -69,7 +77,10 @@ class KnownRevisions {
 
 function storeRequest({ revisions, checkpoint }: Extract<Step, { kind: 'store' }>): StoreRevisionsRequest {
   return {
-    revisions: revisions.map(({ id, path, deleted }) => revision(id, path, { path }, deleted)),
+    revisions: revisions.map(({ id, path, lacking, deleted, attempt }) => {
+      const known = { start: path.length, ids: path.slice(0, Math.max(1, path.length - lacking)) }
+      return { ...revision(id, path, { path }, deleted), path: known, ...(attempt !== undefined && { attempt }) }
+    }),
     revsLimit: 1000,
     ...(checkpoint > 0 ? { checkpoint: { history: `h${checkpoint % 2}`, sequence: checkpoint } } : {}),
   }
@@ -119,8 +130,9 @@ async function applyToBoth(
     }
   } else if (step.kind === 'store') {
     const request = { ...storeRequest(step), revsLimit }
-    await engine.storeRevisions(request, context)
-    await oracle.storeRevisions(request, context)
+    const { rivals } = await engine.storeRevisions(request, context)
+    const expected = await oracle.storeRevisions(request, context)
+    expect(rivals.toSorted((a, b) => a - b)).to.deep.equal(expected.rivals)
     for (const { id, path } of request.revisions) known.add(id, `${path.start}-${path.ids[0]}`)
   } else {
     const request = {
