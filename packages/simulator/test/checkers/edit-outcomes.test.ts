@@ -5,8 +5,8 @@ import type { Operation } from '../../src/workload/history.ts'
 
 type Fields = Pick<Operation, 'kind'> & Partial<Operation>
 
-function state(operations: readonly Fields[], body = '{}'): FinalState {
-  const record = { incarnation: 'one', revsLimit: 1000 } as unknown as FinalDatabase['record']
+function state(operations: readonly Fields[], body = '{}', revsLimit = 1000): FinalState {
+  const record = { incarnation: 'one', revsLimit } as unknown as FinalDatabase['record']
   const leaves = [{ revision: '2-b', deleted: false, body, attachments: [] }]
   const history = operations.map((fields, number): Operation => ({
     number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number, endMs: number, value: '', parent: '1-a',
@@ -26,6 +26,15 @@ describe('the checkers of the outcomes of edits', () => {
     expect(oneSuccess(state([{ kind: 'write' }, { kind: 'write', parent: '2-b', revision: '3-c' }]))).to.deep.equal([])
     expect(oneSuccess(state([{ kind: 'write' }, { kind: 'write', outcome: 'accepted' }]))).to.deep.equal([])
     expect(oneSuccess(state([{ kind: 'write', w: 1 }, { kind: 'write' }]))).to.deep.equal([])
+  })
+
+  it('accept two successful edits of a revision when the document went on for _revs_limit revisions', () => {
+    const edits = [
+      { kind: 'write' }, { kind: 'write', parent: '5-e', revision: '6-f' },
+      { kind: 'write', parent: '1-a', revision: '2-c' },
+    ] as const
+    expect(oneSuccess(state(edits, '{}', 5))).to.deep.equal([])
+    expect(oneSuccess(state(edits, '{}', 6))).to.have.length(1)
   })
 
   it('report a conflict that took effect in a leaf or in a read', () => {
