@@ -13,7 +13,7 @@ export interface DigestComparison {
 export interface ComparisonResult {
   /** Buckets whose digests differed. */
   readonly buckets: number
-  /** Documents of either replica that lacked a revision; the revision was copied. */
+  /** Documents of either replica that lacked a revision, or the ancestors of one, which were copied. */
   readonly documents: number
 }
 
@@ -117,32 +117,49 @@ async function readBucket({ replica, call }: Side, buckets: number, bucket: numb
   return documents
 }
 
-/** Returns the documents of one replica with a leaf that is not a leaf on the other one. */
+/** Returns the documents of one replica with a leaf that is not a leaf on the other one, with these leaves. */
 function differences(of: Bucket, other: Bucket): DocumentLeaves[] {
-  return [...of.values()].filter(({ id, leaves }) => {
+  return [...of.values()].flatMap(({ id, leaves }) => {
     const known = new Set(other.get(id)?.leaves.map(leaf => leaf.revision))
-    return leaves.some(leaf => !known.has(leaf.revision))
+    const differing = leaves.filter(leaf => !known.has(leaf.revision))
+    return differing.length === 0 ? [] : [{ id, leaves: differing }]
   })
 }
 
+/**
+ * Copies leaves that the target lacks. The target may have a leaf of the source as an ancestor, because stemming has
+ * removed the ancestors that would show it from the source. The source then gets the target's longer branches, unless
+ * the document was repaired already: the next comparison shows whether that is enough.
+ */
 async function copyMissing(
-  { revsLimit, call }: DigestComparison, source: Side, target: Side, documents: readonly DocumentLeaves[],
+  comparison: DigestComparison, source: Side, target: Side, documents: readonly DocumentLeaves[],
   repaired: Set<string>,
 ): Promise<void> {
   for (let at = 0; at < documents.length; at += questionDocuments) {
     const asked = documents.slice(at, at + questionDocuments)
       .map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
     const diffs = await target.replica.diffRevisions(asked, target.call)
-    const wanted = diffs.filter(diff => diff.missing.length > 0)
-      .map(({ id, missing }): OpenRevisionsRequest => ({ id, revisions: missing, latest: false }))
     // Differences are rare, so documents are copied one at a time. This bounds memory although their sizes are unknown.
-    for (const request of wanted) {
-      const [opened] = await source.replica.openRevisions([request], source.call)
-      const revisions = opened!.flatMap(each => each.kind === 'found' ? [each.revision] : [])
-      const complete = await bringBlobs(source.replica.blobs, target.replica.blobs, revisions, call)
-      if (complete.length === 0) continue
-      await target.replica.storeRevisions({ revisions: complete, revsLimit }, target.call)
-      repaired.add(request.id)
+    for (const [index, { id, missing }] of diffs.entries()) {
+      const lacking = new Set(missing)
+      const replaced = repaired.has(id) ? [] : asked[index]!.revisions.filter(revision => !lacking.has(revision))
+      const copied = missing.length > 0
+        && await copy(comparison, source, target, { id, revisions: missing, latest: false })
+      const joined = replaced.length > 0
+        && await copy(comparison, target, source, { id, revisions: replaced, latest: true })
+      if (copied || joined) repaired.add(id)
     }
   }
+}
+
+/** Returns false when the source has none of the revisions with its content. */
+async function copy(
+  { revsLimit, call }: DigestComparison, source: Side, target: Side, request: OpenRevisionsRequest,
+): Promise<boolean> {
+  const [opened] = await source.replica.openRevisions([request], source.call)
+  const revisions = opened!.flatMap(each => each.kind === 'found' ? [each.revision] : [])
+  const complete = await bringBlobs(source.replica.blobs, target.replica.blobs, revisions, call)
+  if (complete.length === 0) return false
+  await target.replica.storeRevisions({ revisions: complete, revsLimit }, target.call)
+  return true
 }

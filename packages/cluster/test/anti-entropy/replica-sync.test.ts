@@ -205,4 +205,20 @@ describe('comparison of digests', () => {
     expect((await compareDigests({ first, second, revsLimit, buckets: 8, call: plainCall })).documents).to.equal(4)
     expect(await contents(second)).to.deep.equal(await contents(first))
   })
+
+  it('makes a leaf an ancestor where only the other replica has the revisions up to a newer leaf', async () => {
+    const ids = ['e', 'd', 'c', 'b', 'a']
+    for (const buckets of [1, 8]) {
+      const [first, second] = [new MemoryShardReplica({ history: 'a' }), new MemoryShardReplica({ history: 'b' })]
+      for (let i = 0; i < 8; i++) {
+        const revision = { id: `d${i}`, path: { start: 5, ids }, deleted: false, body: bytes({ v: 5 }) }
+        await first.storeRevisions({ revisions: [revision], revsLimit: 2 }, plainCall)
+        await second.storeRevisions({ revisions: [revision], revsLimit }, plainCall)
+        for (const replica of [first, second]) await store(replica, `d${i}`, ['b', 'a'])
+      }
+      expect(await contents(first)).not.to.deep.equal(await contents(second))
+      await compareDigests({ first, second, revsLimit, buckets, call: plainCall })
+      expect(await contents(first)).to.deep.equal(await contents(second))
+    }
+  })
 })
