@@ -316,12 +316,15 @@ export class RaftCore {
     return true
   }
 
-  /** Informs the leader of an earlier term that a newer term has begun. */
+  /**
+   * Informs the leader of an earlier term that a newer term has begun. That node may lead the newer term when the
+   * answer arrives. The answer carries no round, because each term counts its own rounds.
+   */
   #answerStale(message: RaftMessage): void {
     if (message.type !== 'append' && message.type !== 'snapshot') return
     this.#outbox.promise({
       type: 'append-reply', from: this.id, to: message.from, term: this.term, success: false, matchIndex: 0,
-      conflictIndex: 0, round: message.round,
+      conflictIndex: 0, round: 0,
     })
   }
 

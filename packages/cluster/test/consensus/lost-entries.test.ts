@@ -67,4 +67,26 @@ describe('after a majority of voters has lost entries', () => {
     core.step({ ...next, from: 'c' })
     expect([core.leader, core.ignoredLeader]).to.deep.equal(['c', null])
   })
+
+  it('a leader does not take the refusal of a message of an earlier term for a loss or for an answer to a read', () => {
+    const candidate = follower()
+    while (candidate.role === 'follower') candidate.tick()
+    candidate.step({ type: 'vote-reply', from: 'b', to: 'a', term: 3, granted: true, preVote: true })
+    candidate.takeWork()
+    candidate.step({ ...append, term: 2, round: 40, previousIndex: 4, previousTerm: 2, entries: [] })
+    const [refusal] = candidate.takeWork().messagesAfterPersist
+
+    const core = leader()
+    const work = core.takeWork()
+    core.persisted(work)
+    const round = Math.max(...work.messages.map(message => message.type === 'append' ? message.round : 0))
+    core.step({
+      type: 'append-reply', from: 'c', to: 'a', term: 3, round, success: true, matchIndex: 5, conflictIndex: 0,
+    })
+    expect(core.commit).to.equal(5)
+    core.readIndex(1)
+    core.step({ ...refusal!, from: 'b', to: 'a' })
+    expect(refusal).to.include({ type: 'append-reply', term: 3, success: false })
+    expect([core.wentBack(), core.takeWork().reads]).to.deep.equal([[], []])
+  })
 })
