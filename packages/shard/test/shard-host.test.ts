@@ -160,6 +160,14 @@ describe('a shard host', () => {
     storage.disk.setFaults({})
     await engine.storeRevisions({ revisions, revsLimit: 10 }, context)
     expect(heard, 'what is stored is not missed').to.have.length(2)
+    const attachments = [{
+      name: 'a', contentType: 'text/plain', revpos: 2, digest: '', blob: '0'.repeat(64), length: 1,
+      encoding: 'identity' as const, storedLength: 1,
+    }]
+    const later = [{ ...revisions[0]!, path: { start: 2, ids: ['b', 'a'] }, attachments }]
+    expect(await rejection(engine.storeRevisions({ revisions: later, revsLimit: 10 }, context)))
+      .to.equal('missing_blob')
+    expect(heard, 'the caller provides the content and stores the revision then').to.have.length(2)
     await engine.storeRevisions({ revisions: [], revsLimit: 10, missed: true }, context)
     expect(heard).to.have.length(3)
     unsubscribe()

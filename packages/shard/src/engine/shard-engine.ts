@@ -132,10 +132,14 @@ export class ShardEngine implements ShardReplica {
 
   /**
    * Reports a failed write. Other replicas may acknowledge these edits, decided by another replica, and this replica
-   * then lacks them. When the call's deadline passes first, the write is still judged by its own result.
+   * then lacks them. When the call's deadline passes first, the write is still judged by its own result. A write that
+   * lacks the content of attachments is not reported: the caller provides the content and repeats the call, which is
+   * the usual course while a replica that was away receives new edits of documents with older attachments.
    */
   #orMissed<T>(write: Promise<T>): Promise<T> {
-    write.catch(() => this.#onMissed())
+    write.catch((error: unknown) => {
+      if (!(error instanceof ReplicaError && error.code === 'missing_blob')) this.#onMissed()
+    })
     return write
   }
 
