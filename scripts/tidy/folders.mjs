@@ -72,6 +72,7 @@ export const folders = {
     'attachments': ['contracts', 'control', 'quorum', 'replicas', 'shard-calls'],
     'documents': ['attachments', 'contracts', 'control', 'quorum', 'replicas', 'shard-calls'],
     'feeds': ['contracts', 'control', 'replicas', 'shard-calls'],
+    'views': ['contracts', 'control', 'replicas', 'shard-calls'],
     'coordinator': ['attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls'],
     '.': ['attachments', 'contracts', 'control', 'coordinator', 'documents', 'feeds', 'replicas', 'shard-calls'],
     'anti-entropy': ['control', 'quorum', 'replicas'],

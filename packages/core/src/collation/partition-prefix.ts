@@ -1,0 +1,14 @@
+import { SortKeyEncoder } from './sort-key.ts'
+
+const encoder = new SortKeyEncoder('raw')
+
+/**
+ * Returns what precedes the sort keys of the rows of one partition, in an index of a partitioned database whose rows
+ * are ordered by partition. The name is encoded by its UTF-8, whatever the collation of the index: two names that a
+ * collation regards as equal are two partitions. No prefix is the beginning of another one.
+ *
+ * @param partition name of a partition, without the colon that ends it in the ids of documents
+ */
+export function partitionPrefix(partition: string): string {
+  return encoder.encode(partition)
+}
