@@ -1,7 +1,10 @@
 /** Copies attachment content between replicas. */
-import { ReplicaError } from '@sectional/core'
+import { mapBounded, ReplicaError } from '@sectional/core'
 import type { AttachmentRecord, BlobReplica, CallContext } from '@sectional/core'
 import { asReplicaError } from './replica-failures.ts'
+
+/** Blobs that one pass copies concurrently. Each is made durable by itself, so one copy at a time mostly waits. */
+const blobsCopiedMax = 4
 
 type WithAttachments = { readonly attachments?: readonly AttachmentRecord[] }
 
@@ -37,8 +40,7 @@ export async function bringBlobs<Item extends WithAttachments>(
   if (hashes.length === 0) return items
   const found = await target.hasBlobs(hashes, call)
   const lost = new Set<string>()
-  for (const [index, hash] of hashes.entries()) {
-    if (found[index]) continue
+  await mapBounded(hashes.filter((_, index) => !found[index]), blobsCopiedMax, async hash => {
     try {
       await copyBlob(source, target, hash, call)
     } catch (error) {
@@ -46,7 +48,7 @@ export async function bringBlobs<Item extends WithAttachments>(
       if (code !== 'missing_blob' && code !== 'damaged_blob') throw error
       lost.add(hash)
     }
-  }
+  })
   if (lost.size === 0) return items
   return items.filter(({ attachments = [] }) => !attachments.some(({ blob }) => lost.has(blob)))
 }
