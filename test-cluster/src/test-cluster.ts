@@ -13,7 +13,7 @@ import { TestNode } from './test-node.ts'
 
 const pollMs = 50
 const readyMsMax = 30_000
-/** A failed anti-entropy pass is repeated after up to 75 s on a slow clock. */
+/** A failed anti-entropy pass is repeated by the periodic pass, after up to 75 s. */
 const convergeMsMax = 60_000
 
 export interface TestClusterOptions {

@@ -7,7 +7,7 @@ export interface AntiEntropyOptions {
   /** Time until a push to a peer that is known to lack a write. */
   readonly pushMissedMs: number
   /** Interval at which pairs of replicas that are not known to be equal are checked, plus or minus a quarter. */
-  readonly slowClockMs: number
+  readonly periodicPassMs: number
   /** Largest number of concurrent passes. */
   readonly passesMax: number
   /** Time until failed pulls are tried again. */
@@ -39,7 +39,7 @@ export const defaultAntiEntropyOptions: AntiEntropyOptions = Object.freeze({
   pushQuietMs: 2_000,
   pushDelayMaxMs: 30_000,
   pushMissedMs: 1_000,
-  slowClockMs: 60_000,
+  periodicPassMs: 60_000,
   passesMax: 4,
   catchUpRetryMs: 2_000,
   catchUpMaxMs: 300_000,

@@ -58,10 +58,10 @@ export class AntiEntropy {
   /** Shards that were on this node's disk when it started. They may have missed writes. */
   readonly #inherited = new Map<string, ShardId>()
   #tickTimer: Timer | undefined
-  #slowTimer: Timer | undefined
+  #periodicTimer: Timer | undefined
   #digestTimer: Timer | undefined
   #catchUpTimer: Timer | undefined
-  readonly #slowRound: SlicedRound
+  readonly #periodicRound: SlicedRound
   /** The shards that are still to be compared by digests in this round. */
   #digestRound: Iterator<HostedShard> | undefined
   #running = false
@@ -95,7 +95,7 @@ export class AntiEntropy {
       },
       tryAgain: () => this.#armCatchUp(),
     })
-    this.#slowRound = new SlicedRound(runtime.clock, shard => {
+    this.#periodicRound = new SlicedRound(runtime.clock, shard => {
       this.#push(shard)
       this.#compareChanged(shard)
     })
@@ -136,7 +136,7 @@ export class AntiEntropy {
     )
     for (const shard of this.#shards.all()) this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
     this.#arm()
-    this.#armSlowClock()
+    this.#armPeriodicPass()
     this.#armDigests()
   }
 
@@ -144,8 +144,8 @@ export class AntiEntropy {
   async stop(): Promise<void> {
     this.#running = false
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe()
-    for (const timer of [this.#tickTimer, this.#slowTimer, this.#digestTimer, this.#catchUpTimer]) timer?.cancel()
-    this.#slowRound.stop()
+    for (const timer of [this.#tickTimer, this.#periodicTimer, this.#digestTimer, this.#catchUpTimer]) timer?.cancel()
+    this.#periodicRound.stop()
     this.#abort.abort()
     await this.#queue.stop()
     await this.#repair.stop()
@@ -305,12 +305,12 @@ export class AntiEntropy {
     })
   }
 
-  #armSlowClock(): void {
+  #armPeriodicPass(): void {
     const { clock, random } = this.#parts.runtime
-    this.#slowTimer = clock.setTimer(this.#options.slowClockMs * (0.75 + random.fraction() / 2), () => {
+    this.#periodicTimer = clock.setTimer(this.#options.periodicPassMs * (0.75 + random.fraction() / 2), () => {
       this.#catchUp.tick()
-      this.#slowRound.start(this.#shards.all())
-      this.#armSlowClock()
+      this.#periodicRound.start(this.#shards.all())
+      this.#armPeriodicPass()
     })
   }
 

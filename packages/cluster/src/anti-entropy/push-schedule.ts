@@ -20,7 +20,7 @@ interface PairProgress {
   compared: number
 }
 
-type PushTimes = Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs' | 'slowClockMs'>
+type PushTimes = Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs' | 'periodicPassMs'>
 
 /** The state at the begin of a pass, to be passed on when it succeeds. */
 export interface PushStart { readonly commits: number; readonly at: number }
@@ -61,8 +61,8 @@ export class PushSchedule {
   /** Records a failed push. The next one follows soon, and after repeated failures at growing intervals. */
   failed(key: string, peer: string, now: number): void {
     const pair = this.#pair(key, peer)
-    const { pushMissedMs, slowClockMs } = this.#options
-    this.pushWithin(key, Math.min(pushMissedMs * 2 ** pair.failures, slowClockMs), now)
+    const { pushMissedMs, periodicPassMs } = this.#options
+    this.pushWithin(key, Math.min(pushMissedMs * 2 ** pair.failures, periodicPassMs), now)
     pair.failures++
   }
 

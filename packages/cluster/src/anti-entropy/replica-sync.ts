@@ -15,7 +15,7 @@
  * When either end begins a new history during the pass, the call is refused. A checkpoint that was computed for one
  * history thus never reaches the next one, which may lack changes that the checkpoint covers.
  */
-import { ReplicaError, revisionBytes } from '@sectional/core'
+import { newestPosition, ReplicaError, revisionBytes } from '@sectional/core'
 import type {
   CallContext, ChangeRow, DocumentRevision, LocalDocument, OpenRevisionsRequest, ReplicaDiff, ShardReplica,
 } from '@sectional/core'
@@ -179,10 +179,7 @@ class ReplicaSync {
 
   async #learn(rows: readonly ChangeRow[], diffs: readonly ReplicaDiff[], stored: boolean): Promise<void> {
     if (this.#incomplete) this.#trail?.break()
-    // A caller that knows no history of the target is answered at once with its checkpoint.
-    const stands = stored
-      ? await this.#pass.target.waitForChange({ history: '', sequence: 0 }, this.#targetCall)
-      : undefined
+    const stands = stored ? await newestPosition(this.#pass.target, this.#targetCall) : undefined
     this.#trail?.reached(rows, diffs, stands?.sequence)
     this.#rowsSinceTrail += rows.length
     if (this.#rowsSinceTrail >= this.#pass.options.checkpointRows) await this.#tellSource()

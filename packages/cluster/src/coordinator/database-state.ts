@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { encodeSinceToken, mapBounded } from '@sectional/core'
-import type { CallContext, ReplicaCheckpoint } from '@sectional/core'
+import { encodeSinceToken, mapBounded, newestPosition } from '@sectional/core'
+import type { CallContext } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { ShardPosition } from '../replicas/changes-position.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
@@ -61,13 +61,9 @@ interface ShardState {
 
 async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<ShardState> {
   const readers = trusted(scope, scope.access.readers(place))
-  // A caller that knows no history of the replica is answered at once with its checkpoint; the replica scans nothing
-  // for this.
-  const asked = await Promise.allSettled(readers.map(async (peer): Promise<{
-    readonly peer: Peer
-    readonly reached: ReplicaCheckpoint
-  }> =>
-    ({ peer, reached: await peer.replica.waitForChange({ history: '', sequence: 0 }, call) })))
+  const asked = await Promise.allSettled(
+    readers.map(async peer => ({ peer, reached: await newestPosition(peer.replica, call) })),
+  )
   for (const [index, outcome] of asked.entries()) {
     if (outcome.status === 'rejected' && asReplicaError(outcome.reason).code === 'timeout') {
       scope.readHealth.silent(readers[index]!.node)

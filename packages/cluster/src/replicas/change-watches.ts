@@ -1,4 +1,4 @@
-import { ReplicaError, shardKey } from '@sectional/core'
+import { newestPosition, ReplicaError, shardKey } from '@sectional/core'
 import type { ChangeRow, ReplicaCheckpoint, ShardId } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import type { CoordinatorOptions } from '../contracts/coordinator-options.ts'
@@ -108,9 +108,6 @@ export class ChangeWatches {
   }
 }
 
-/** A caller that passes this checkpoint is answered at once with the replica's current checkpoint. */
-const unknownHistory: ReplicaCheckpoint = { history: '', sequence: 0 }
-
 /** Waits on one history of one replica as long as there are subscribers. */
 class Watcher implements ChangeWatch {
   readonly #peer: Peer
@@ -195,7 +192,7 @@ class Watcher implements ChangeWatch {
       if (asReplicaError(error).code !== 'overloaded') throw error
     }
     await this.#polls.turn(signal)
-    return await replica.waitForChange(unknownHistory, { timeoutMs: readTimeoutMs, signal })
+    return await newestPosition(replica, { timeoutMs: readTimeoutMs, signal })
   }
 
   #wake(sequence: number): void {

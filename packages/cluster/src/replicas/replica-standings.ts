@@ -1,4 +1,4 @@
-import { shardKey } from '@sectional/core'
+import { newestPosition, shardKey } from '@sectional/core'
 import type { ReplicaCheckpoint, ReplicaInfo, ShardId } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import { activeReplicas } from '../control/cluster-state.ts'
@@ -68,9 +68,8 @@ export class ReplicaStandings {
   async now(peer: Peer, place: ShardPlace): Promise<ReachedStanding> {
     const kept = this.#young(peer, place, this.#options.standingRefreshMs)
     if (kept === undefined) return this.#asked(peer, place)
-    // A caller that knows no history of the replica is answered at once with its checkpoint.
     const call = { timeoutMs: this.#options.readTimeoutMs }
-    const { history, sequence } = await peer.replica.waitForChange({ history: '', sequence: 0 }, call)
+    const { history, sequence } = await newestPosition(peer.replica, call)
     return history === kept.source.history ? { standing: kept, sequence } : this.#asked(peer, place)
   }
 

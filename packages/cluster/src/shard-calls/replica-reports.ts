@@ -1,3 +1,4 @@
+import { newestPosition } from '@sectional/core'
 import type { CallContext } from '@sectional/core'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
@@ -16,10 +17,7 @@ export async function requestReports(
     (local || !scope.readHealth.isSuspect(node)) && !scope.standings.hasReported(node, place.id))
   await Promise.all(unknown.map(({ node, replica }) => scope.standings.reporting(node, place.id, async () => {
     try {
-      // A caller that knows no history of the replica is answered at once with its checkpoint.
-      const reached = await replica.waitForChange({ history: '', sequence: 0 }, {
-        ...call, timeoutMs: scope.options.stateTimeoutMs,
-      })
+      const reached = await newestPosition(replica, { ...call, timeoutMs: scope.options.stateTimeoutMs })
       scope.histories.learn(reached.history, node)
       scope.standings.reported(node, place.id, reached)
     } catch (error) {

@@ -59,7 +59,7 @@ describe('anti-entropy', () => {
     expect(await running.metric('b', 'sectional_anti_entropy_stored_total')).to.equal(2)
   })
 
-  it('tries a push that failed again soon, not only on the slow clock', async () => {
+  it('tries a push that failed again soon, not only in the periodic pass', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
@@ -142,7 +142,7 @@ describe('anti-entropy', () => {
     expect(await running.metric('a', 'sectional_replication_lag_seconds')).to.equal(0)
   })
 
-  it('repairs a missed write that a coordinator reports, without waiting for the slow clock', async () => {
+  it('repairs a missed write that a coordinator reports, without waiting for the periodic pass', async () => {
     running = new Running({ antiEntropy: { pushQuietMs: 20_000 } })
     running.start('a', 'b', 'c')
     await running.world.clock.advance(50_000)
@@ -156,7 +156,7 @@ describe('anti-entropy', () => {
     expect(await running.holders('x')).to.deep.equal(['a', 'b', 'c'])
   })
 
-  it('repeats failed passes on the slow clock', async () => {
+  it('repeats failed passes in the periodic pass', async () => {
     running = new Running()
     running.start('a', 'b', 'c')
     await running.world.clock.advance(5_000)
@@ -232,7 +232,7 @@ describe('anti-entropy', () => {
   })
 
   for (const [what, other] of [['by their counts', []], ['in one of several branches', [['y']]]] as const) {
-    it(`notices on the slow clock that replicas differ ${what} after a purge, although each has seen all`, async () => {
+    it(`notices in the periodic pass that replicas differ ${what} after a purge, although each saw all`, async () => {
       running = new Running()
       running.start('a', 'b', 'c')
       await running.world.clock.advance(70_000)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { PushSchedule } from '../../src/anti-entropy/push-schedule.ts'
 
-const options = { pushQuietMs: 2, pushDelayMaxMs: 10, pushMissedMs: 1, slowClockMs: 60_000 }
+const options = { pushQuietMs: 2, pushDelayMaxMs: 10, pushMissedMs: 1, periodicPassMs: 60_000 }
 
 describe('push schedule', () => {
   it('waits for a quiet moment, but not for ever', () => {

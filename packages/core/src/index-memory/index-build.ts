@@ -1,6 +1,6 @@
 import type { IndexDefinition } from '../contracts/index-replica.ts'
-import type { CallContext, ChangeReplica, ReplicaCheckpoint } from '../contracts/shard-replica.ts'
-import { ReplicaError } from '../contracts/shard-replica.ts'
+import type { ChangeReplica, ReplicaCheckpoint } from '../contracts/shard-replica.ts'
+import { newestPosition, ReplicaError } from '../contracts/shard-replica.ts'
 import { IndexContent } from './index-content.ts'
 import type { Indexer } from './indexer.ts'
 
@@ -90,9 +90,4 @@ export class IndexBuild {
   #tell(failure?: unknown): void {
     for (const listener of [...this.listeners]) listener(failure)
   }
-}
-
-/** Returns the replica's position now. Rejects with `other_history` when the context names another history. */
-export function newestPosition(replica: ChangeReplica, context: CallContext): Promise<ReplicaCheckpoint> {
-  return replica.waitForChange({ history: '', sequence: 0 }, context)
 }

@@ -8,8 +8,8 @@ import type {
 } from '../contracts/index-replica.ts'
 import { indexFailuresMax, indexId } from '../contracts/index-replica.ts'
 import type { CallContext, ChangeReplica, ReplicaCheckpoint } from '../contracts/shard-replica.ts'
-import { ReplicaError } from '../contracts/shard-replica.ts'
-import { IndexBuild, newestPosition } from './index-build.ts'
+import { newestPosition, ReplicaError } from '../contracts/shard-replica.ts'
+import { IndexBuild } from './index-build.ts'
 import type { Indexer } from './indexer.ts'
 import { countBefore, readGroups, readRows } from './row-ranges.ts'
 

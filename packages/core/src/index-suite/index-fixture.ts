@@ -5,7 +5,7 @@ import type {
 } from '../contracts/index-replica.ts'
 import { indexId, withoutHead } from '../contracts/index-replica.ts'
 import {
-  changeVerbs, type CallContext, type ChangeReplica, type ReplicaCheckpoint, ReplicaError,
+  changeVerbs, newestPosition, type CallContext, type ChangeReplica, type ReplicaCheckpoint, ReplicaError,
 } from '../contracts/shard-replica.ts'
 import { deriveVerbs } from '../contracts/verb-table.ts'
 import type { Indexer, MappedRow } from '../index-memory/indexer.ts'
@@ -132,7 +132,7 @@ export class IndexFixture {
 
   /** Returns the replica's history and newest sequence. */
   async newest(): Promise<ReplicaCheckpoint> {
-    return this.replica.waitForChange({ history: '', sequence: 0 }, context)
+    return newestPosition(this.replica, context)
   }
 
   /** Brings an index to the replica's newest sequence. */

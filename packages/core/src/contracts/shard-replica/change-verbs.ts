@@ -1,4 +1,5 @@
 /** The changes of a replica in the order of its sequence, and the positions that readers have reached in them. */
+import type { CallContext } from '../call-context.ts'
 import { call, pages, type VerbsOf } from '../verb-table.ts'
 import type { AttachmentRecord, Leaf } from './document-revision.ts'
 
@@ -91,3 +92,13 @@ export const changeVerbs = {
 }
 
 export interface ChangeReplica extends VerbsOf<typeof changeVerbs> {}
+
+/**
+ * Returns the replica's position now; the replica reads nothing for this. Rejects with `other_history` when the context
+ * names another history.
+ */
+export function newestPosition(
+  replica: Pick<ChangeReplica, 'waitForChange'>, context: CallContext,
+): Promise<ReplicaCheckpoint> {
+  return replica.waitForChange({ history: '', sequence: 0 }, context)
+}
