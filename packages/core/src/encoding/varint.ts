@@ -28,7 +28,7 @@ export function varintLength(value: number): number {
   return length
 }
 
-/** Reads varints, strings and raw bytes one after the other; throws RangeError at the end of the input. */
+/** Reads varints, doubles, texts and raw bytes one after the other; throws RangeError at the end of the input. */
 export class ByteReader {
   readonly bytes: Buffer
   offset: number
@@ -65,10 +65,23 @@ export class ByteReader {
   }
 
   /** Reads `length` bytes as text. */
-  text(length: number, encoding: 'utf8' | 'hex'): string {
+  text(length: number, encoding: 'utf8' | 'hex' | 'latin1'): string {
     const start = this.offset
     this.skip(length)
     return this.bytes.toString(encoding, start, this.offset)
+  }
+
+  /** Reads `length` bytes. The result shares their memory. */
+  raw(length: number): Buffer {
+    const start = this.offset
+    this.skip(length)
+    return this.bytes.subarray(start, this.offset)
+  }
+
+  double(): number {
+    const start = this.offset
+    this.skip(8)
+    return this.bytes.readDoubleLE(start)
   }
 
   skip(length: number): void {
