@@ -14,6 +14,7 @@ export const folders = {
     'time': [],
     'json': ['.', 'encoding'],
     'collation': ['.', 'json'],
+    'reduces': ['.', 'collation', 'contracts', 'encoding', 'json'],
     'revisions': ['.', 'contracts', 'encoding', 'json'],
     'documents': ['.', 'contracts', 'encoding', 'json', 'revisions'],
     'selectors': ['.', 'json'],

@@ -55,6 +55,7 @@ export const errorRegistry = {
   expectation_failed: { status: 417, error: 'expectation_failed' },
   too_many_requests: { status: 429, error: 'too_many_requests' },
   internal_server_error: { status: 500, error: 'internal_server_error' },
+  invalid_value: { status: 500, error: 'invalid_value' },
   unknown_error: { status: 500, error: 'unknown_error' },
   timeout: {
     status: 500, error: 'timeout', reason: 'The request could not be processed in a reasonable amount of time.',
