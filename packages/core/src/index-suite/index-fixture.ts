@@ -93,7 +93,9 @@ export class IndexFixture {
   /** Resolves when a scan is held. */
   get held(): Promise<void> { return this.#held.promise }
 
+  /** Passes the pages of a scan on. The scan fails at its end when the replica was replaced meanwhile. */
   async* watch<Row>(scan: AsyncIterable<Row>): AsyncGenerator<Row> {
+    const { replica } = this
     for await (const page of scan) {
       if (this.#pagesLeft-- <= 0) {
         this.#held.resolve()
@@ -102,6 +104,7 @@ export class IndexFixture {
       if (this.failure !== undefined) throw this.failure
       yield page
     }
+    if (this.replica !== replica) throw new ReplicaError('other_history', 'the replica was replaced')
   }
 
   /** Writes the next revision of a document; null deletes it. */
