@@ -59,9 +59,11 @@ export const folders = {
     'schema': [],
     'frame': ['schema'],
     'link': ['frame', 'schema'],
-    'shard': ['link', 'schema'],
+    'shard': ['schema'],
+    'indexes': ['schema', 'shard'],
+    'shard-peer': ['indexes', 'link', 'schema', 'shard'],
     'control': ['link', 'schema'],
-    '.': ['control', 'frame', 'link', 'schema', 'shard'],
+    '.': ['control', 'frame', 'link', 'schema', 'shard', 'shard-peer'],
   },
   cluster: {
     'quorum': [],

@@ -3,9 +3,10 @@
  * given clock, and tests cut, silence and heal it. Values are copied on the way, as on a real wire. Two nodes have a
  * link when both are started, one lists the other's address, and their clusters agree or one of them has none yet.
  */
-import { controlVerbs, deriveVerbs, ReplicaError, shardVerbs } from '@sectional/core'
+import { controlVerbs, deriveVerbs, ReplicaError, shardPeerVerbs } from '@sectional/core'
 import type {
-  CallContext, ControlPeer, ForeignContact, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardReplica,
+  CallContext, ControlPeer, ForeignContact, IndexReplica, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId,
+  ShardPeer, ShardReplica,
 } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
 
@@ -215,7 +216,11 @@ export class MemoryPeerNetwork implements PeerNetwork {
   }
 
   replica(node: string, shard: ShardId): ShardReplica {
-    return new RemoteReplica({ network: this, node, shard })
+    return new RemoteShard({ network: this, node, shard }).replica
+  }
+
+  indexes(node: string, shard: ShardId): IndexReplica {
+    return new RemoteShard({ network: this, node, shard }).indexes
   }
 
   wants(address: string): boolean { return this.#peers.includes(address) }
@@ -229,16 +234,19 @@ export class MemoryPeerNetwork implements PeerNetwork {
     return this.#handlers.control(from)
   }
 
-  hostedReplica(shard: ShardId): ShardReplica {
-    const replica = this.#handlers?.replica(shard)
-    if (!replica) throw new ReplicaError('not_hosted', `${this.identity.node} does not host the shard`)
-    return replica
+  hosted(shard: ShardId): ShardPeer {
+    const { node } = this.identity
+    const handlers = this.#handlers
+    return {
+      get replica() { return handlers?.replica(shard) ?? notHosted(node, 'the shard') },
+      get indexes() { return handlers?.indexes(shard) ?? notHosted(node, 'indexes of the shard') },
+    }
   }
 
-  remoteReplica(node: string, shard: ShardId): ShardReplica {
+  remote(node: string, shard: ShardId): ShardPeer {
     const to = this.#linkTo(node)
     if (!to) throw new ReplicaError('unreachable', `no link to ${node}`)
-    return to.remote.hostedReplica(shard)
+    return to.remote.hosted(shard)
   }
 
   #linkTo(node: string) { return this.#hub.linksOf(this).find(({ peer }) => peer.node === node) }
@@ -327,25 +335,29 @@ const RemoteControl = deriveVerbs<typeof controlVerbs, { readonly network: Memor
       verb.invoke(remote.answering(self), structuredClone(request), inner))),
   })
 
-/** A replica on another node of the hub. Requests are copied on the way; chunks of content are not. */
-const RemoteReplica = deriveVerbs<typeof shardVerbs, {
+function notHosted(node: string, what: string): never {
+  throw new ReplicaError('not_hosted', `${node} does not host ${what}`)
+}
+
+/** A shard on another node of the hub. Requests are copied on the way; chunks of content are not. */
+const RemoteShard = deriveVerbs<typeof shardPeerVerbs, {
   readonly network: MemoryPeerNetwork
   readonly node: string
   readonly shard: ShardId
-}>(shardVerbs, {
+}>(shardPeerVerbs, {
   call: verb => ({ network, node, shard }, request, context) => (
     network.exchange(
       node, context,
-      (remote, _self, inner) => verb.invoke(remote.hostedReplica(shard), structuredClone(request), inner),
+      (remote, _self, inner) => verb.invoke(remote.hosted(shard), structuredClone(request), inner),
     )),
   pages: verb => ({ network, node, shard }, request, context) => (
     network.pages(
-      node, context, inner => verb.invoke(network.remoteReplica(node, shard), structuredClone(request), inner),
+      node, context, inner => verb.invoke(network.remote(node, shard), structuredClone(request), inner),
     )),
   upload: verb => ({ network, node, shard }, chunks, context) => (
-    network.exchange(node, context, (remote, _self, inner) => verb.invoke(remote.hostedReplica(shard), chunks, inner))),
+    network.exchange(node, context, (remote, _self, inner) => verb.invoke(remote.hosted(shard), chunks, inner))),
   download: verb => ({ network, node, shard }, request, context) =>
-    verb.invoke(network.remoteReplica(node, shard), request, context),
+    verb.invoke(network.remote(node, shard), request, context),
 })
 
 function pairKey(a: string, b: string): string { return a < b ? `${a}|${b}` : `${b}|${a}` }

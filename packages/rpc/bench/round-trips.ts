@@ -35,7 +35,7 @@ async function serve(): Promise<void> {
   const leaves = [{ revision: '1-0123456789abcdef0123456789abcdef', deleted: false }]
   const replica = { openDocument: async () => ({ leaves, sequence: 1, body }) } as unknown as ShardReplica
   const network = makeNetwork('server')
-  await network.start({ replica: () => replica, control: unused })
+  await network.start({ replica: () => replica, indexes: unused, control: unused })
   process.on('message', message => { if (message === 'cpu') process.send?.({ cpu: cpuMicros() }) })
   process.on('disconnect', () => process.exit())
   process.send?.({ port: network.listening?.port })
@@ -49,7 +49,7 @@ async function run(): Promise<void> {
     new Promise(resolve => { child.once('message', message => { resolve(message as never) }) })
   const { port } = await reply()
   const network = makeNetwork('client')
-  await network.start({ replica: unused, control: unused })
+  await network.start({ replica: unused, indexes: unused, control: unused })
   const up = new Promise<void>(resolve => { network.onChange(() => resolve()) })
   network.setPeers([`127.0.0.1:${port}`])
   await up

@@ -4,11 +4,13 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 
+const columnsMax = 120
+
 /** Returns the source of schema-text.ts. @param read returns the text of a .proto file */
 export function embedSchema(read: (file: string) => string): string {
-  const files = ['link.proto', 'verbs.proto', 'raft.proto']
+  const files = ['link.proto', 'verbs.proto', 'indexes.proto', 'raft.proto']
   const quoted = files.map(file =>
-    `  ${JSON.stringify(file)}: ${'`'}${withoutComments(read(file)).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
+    `  ${JSON.stringify(file)}: ${'`'}${folded(withoutComments(read(file))).replace(/[\\`$]/g, '\\$&')}${'`'},\n`)
   return [
     '/**',
     ' * The text of proto/*.proto without its comments, made by proto/embed.ts; do not edit. This copy exists because',
@@ -20,6 +22,14 @@ export function embedSchema(read: (file: string) => string): string {
 
 function withoutComments(text: string): string {
   return text.split('\n').filter(line => !/^\s*(?:\/\/.*)?$/.test(line)).map(line => `${line}\n`).join('')
+}
+
+/** Puts each message and oneof on one line where it fits, so that the file stays short. */
+function folded(text: string): string {
+  return text.replace(/^( *)\S.*\{\n[^{}]*\}/gm, (block, indent: string) => {
+    const line = indent + block.split('\n').map(part => part.trim()).join(' ')
+    return line.length <= columnsMax ? line : block
+  })
 }
 
 if (import.meta.main) {

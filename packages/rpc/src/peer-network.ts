@@ -1,6 +1,6 @@
 import { ReplicaError } from '@sectional/core'
 import type {
-  ControlPeer, ForeignContact, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardReplica,
+  ControlPeer, ForeignContact, IndexReplica, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardPeer, ShardReplica,
 } from '@sectional/core'
 import type { Log, NetworkAddress, NetworkListener, Runtime } from '@sectional/runtime'
 import { ControlCaller, ControlClient } from './control/control-client.ts'
@@ -21,8 +21,8 @@ import type { PayloadReader } from './schema/payload.ts'
 import { ProtocolError } from './schema/schema.ts'
 import type { WireMessage } from './schema/schema.ts'
 import { encodeShard } from './shard/record-codec.ts'
-import { RemoteReplica } from './shard/remote-replica.ts'
-import { prepareShardCall, shardCallClass } from './shard/shard-service.ts'
+import { RemoteShard } from './shard-peer/remote-shard.ts'
+import { prepareShardCall, shardCallClass } from './shard-peer/shard-service.ts'
 
 export interface PeerNetworkOptions {
   readonly runtime: Runtime
@@ -112,9 +112,9 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     return new ControlClient(this.#caller(node), message => { this.#raft.send(this.#links.best(node), message) })
   }
 
-  replica(node: string, shard: ShardId): ShardReplica {
-    return new RemoteReplica({ caller: this.#caller(node), shard: encodeShard(shard) })
-  }
+  replica(node: string, shard: ShardId): ShardReplica { return this.#shard(node, shard).replica }
+
+  indexes(node: string, shard: ShardId): IndexReplica { return this.#shard(node, shard).indexes }
 
   classOf(call: WireMessage): CallClass { return shardCallClass(call) ?? controlCallClass(call) ?? 'data' }
 
@@ -126,7 +126,7 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
         'protocol', `${peer.node} was not admitted to a cluster: it may only ask for ${[...guestVerbs].join(' and ')}`,
       )
     }
-    const work = prepareShardCall(call, payload, shard => handlers.replica(shard), this.#limits.pageBytes)
+    const work = prepareShardCall(call, payload, handlers, this.#limits.pageBytes)
       ?? prepareControlCall(call, payload, () => handlers.control(peer))
     if (!work) throw new ProtocolError('an unknown verb')
     return work
@@ -153,21 +153,28 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
     this.#handlers?.control(peer).sendRaft(message)
   }
 
+  #shard(node: string, shard: ShardId): ShardPeer {
+    return new RemoteShard({ caller: this.#caller(node), shard: encodeShard(shard) })
+  }
+
   #caller(node: string): Caller {
-    const link = (): PeerLink => {
+    const link = ({ name, since = 0 }: { readonly name: string; readonly since?: number }): PeerLink => {
       const best = this.#links.best(node)
-      if (best) return best
+      if (best !== undefined && best.version < since) {
+        throw new ReplicaError('not_hosted', `${node} runs an earlier version, which has no ${name}`)
+      }
+      if (best !== undefined) return best
       throw this.#links.stopped
         ? new ReplicaError('closed', 'this node is stopping', { nothingDone: true })
         : new ReplicaError('unreachable', `no link to ${node} is open`, { nothingDone: true })
     }
     return {
-      call: async (verb, shard, request, context) => link().call(verb, shard, request, context),
-      upload: async (verb, shard, chunks, context) => link().upload(verb, shard, chunks, context),
+      call: async (verb, shard, request, context) => link(verb).call(verb, shard, request, context),
+      upload: async (verb, shard, chunks, context) => link(verb).upload(verb, shard, chunks, context),
       scan: (verb, shard, request, context) => ({
         [Symbol.asyncIterator]: () => {
           try {
-            return link().scan(verb, shard, request, context)
+            return link(verb).scan(verb, shard, request, context)
           } catch (error) {
             return failedIterator(error)
           }

@@ -1,5 +1,7 @@
 /** Tests the links over real WebSockets on loopback. */
 import assert from 'node:assert/strict'
+import { MemoryIndexReplica } from '@sectional/core/index-replica-memory'
+import { indexReplicaSuite } from '@sectional/core/index-replica-suite'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { shardReplicaSuite } from '@sectional/core/shard-replica-suite'
 import { RealClock, WebSocketNetwork } from '@sectional/runtime'
@@ -43,6 +45,14 @@ shardReplicaSuite('remote, over WebSockets on loopback', async () => {
   b.replica = new MemoryShardReplica({ history: `h${Math.random()}` })
   const replica = a.peers.replica('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } })
   return { replica, close: async () => { await Promise.all([a.peers.stop(), b.peers.stop()]) } }
+})
+
+indexReplicaSuite('remote, over WebSockets on loopback', async (replica, indexer) => {
+  const [a, b] = await pair()
+  const local = new MemoryIndexReplica({ replica, indexer, clock })
+  b.indexes = local
+  const indexes = a.peers.indexes('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } })
+  return { indexes, close: async () => { local.close(); await Promise.all([a.peers.stop(), b.peers.stop()]) } }
 })
 
 describe('links over WebSockets on loopback', () => {

@@ -1,7 +1,7 @@
 /** Nodes for the tests of this package, with real links on a network in memory, a manual clock and a log in memory. */
 import { ReplicaError } from '@sectional/core'
 import type {
-  AskRequest, CallContext, ControlPeer, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica,
+  AskRequest, CallContext, ControlPeer, IndexReplica, PeerHandlers, PeerIdentity, RaftMessage, ShardId, ShardReplica,
 } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { createMemoryRuntime, ManualClock, MemoryLog, MemoryNetworkHub, SeededRandom } from '@sectional/runtime'
@@ -59,6 +59,7 @@ export class TestNode {
   readonly raft: RaftMessage[] = []
   readonly changes: string[] = []
   replica: ShardReplica | undefined = new MemoryShardReplica({ history: 'h1' })
+  indexes: IndexReplica | undefined
 
   constructor(options: TestNodeOptions) {
     const { name, network, clock, port = 0, clusterId = 'c1', limits = {} } = options
@@ -77,6 +78,7 @@ export class TestNode {
     return {
       control: from => new RecordingControl(this.identity, from, this.raft),
       replica: asked => asked.incarnation === shard.incarnation ? this.replica : undefined,
+      indexes: asked => asked.incarnation === shard.incarnation ? this.indexes : undefined,
     }
   }
 
@@ -87,6 +89,9 @@ export class TestNode {
   }
 
   remote(node: TestNode): ShardReplica { return this.peers.replica(node.identity.node, shard) }
+
+  remoteIndexes(node: TestNode): IndexReplica { return this.peers.indexes(node.identity.node, shard) }
+
   /** Returns the value of a metric with the given name and label values. */
   async metric(name: string, ...labels: readonly string[]): Promise<number> {
     const samples = await this.metrics.samples()

@@ -4,8 +4,8 @@
  */
 import { ApiError, ReplicaError } from '@sectional/core'
 import type {
-  CallContext, HashRange, JoinReply, JoinRequest, NodeQuestion, PeerIdentity, PeerNetwork, PeerStart, PeerStatus,
-  ShardId, ShardReplica, VotingConfiguration,
+  CallContext, HashRange, IndexReplica, JoinReply, JoinRequest, NodeQuestion, PeerIdentity, PeerNetwork, PeerStart,
+  PeerStatus, ShardId, ShardReplica, VotingConfiguration,
 } from '@sectional/core'
 import { sleep, StorageError } from '@sectional/runtime'
 import type { Log, Runtime } from '@sectional/runtime'
@@ -38,6 +38,8 @@ export interface ControlPlaneParts {
   readonly options: ControlPlaneOptions
   /** Returns this node's local replica of a shard; peers reach it through the network. */
   readonly replica: (shard: ShardId) => ShardReplica | undefined
+  /** Returns the indexes of this node's local replica of a shard; peers reach them through the network. */
+  readonly indexes: (shard: ShardId) => IndexReplica | undefined
   /** Answers questions that other nodes put with `ControlPlane.ask`. */
   readonly answer: (question: NodeQuestion, argument: unknown) => Promise<unknown>
   /**
@@ -109,7 +111,7 @@ export class ControlPlaneNode implements ControlPlane {
    * @throws Error when the address cannot be bound, or the data directory belongs to another node
    */
   async start(): Promise<void> {
-    const { runtime, network, identity, options, replica } = this.#parts
+    const { runtime, network, identity, options, replica, indexes } = this.#parts
     this.#store = await ControlStore.open(runtime.storage)
     this.#intents = new DeleteIntents({
       clock: runtime.clock, log: this.#log, store: this.#store, retryMs: options.intentRetryMs,
@@ -131,7 +133,7 @@ export class ControlPlaneNode implements ControlPlane {
       network.onForeign(contact => this.#foreign.found(contact)),
     ]
     this.#unsubscribe = () => { for (const unsubscribe of unsubscribes) unsubscribe() }
-    await network.start({ control: from => controlPeer(this.#peerHost(), this.node, from), replica })
+    await network.start({ control: from => controlPeer(this.#peerHost(), this.node, from), replica, indexes })
     this.#updatePeers()
     this.#startWait = new StartWait(runtime.clock, options.startWaitMs, {
       untried: () => network.untried(),

@@ -70,6 +70,7 @@ export class ControlWorld {
       identity: { node: name, address, zone: overrides.zone ?? null, seeds: overrides.seeds ?? this.#seeds },
       options: { ...this.#options, ...overrides.options },
       replica: () => undefined,
+      indexes: () => undefined,
       answer: async question => `${name} answers ${question}`,
       renewReplicas: async () => { this.renewed.push(name) },
       onGivenUp: () => { this.#restarts = this.#restarts.then(() => this.#restart(name, plane, overrides)) },

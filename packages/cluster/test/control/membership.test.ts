@@ -141,7 +141,7 @@ describe('membership', () => {
 
   const joinAsGuest = async (name: string, address: string, through: string): Promise<JoinReply> => {
     const guest = world.hub.attach({ node: name, address, clusterId: null })
-    await guest.start({ control: () => deafPeer, replica: () => undefined })
+    await guest.start({ control: () => deafPeer, replica: () => undefined, indexes: () => undefined })
     guest.setPeers([addressOf(through)])
     await world.until(() => guest.connected().some(peer => peer.node === through), 'the guest has a link')
     const reply = await world.during(
@@ -237,7 +237,7 @@ describe('membership', () => {
     world = new ControlWorld()
     await world.form()
     const guest = world.hub.attach({ node: 'guest', address: addressOf('guest'), clusterId: null })
-    await guest.start({ control: () => deafPeer, replica: () => undefined })
+    await guest.start({ control: () => deafPeer, replica: () => undefined, indexes: () => undefined })
     guest.setPeers([addressOf('n1')])
     await world.until(() => guest.connected().length === 1, 'the guest has a link')
     const peer = guest.control('n1')

@@ -2,7 +2,8 @@
  * The contract by which a node reaches its peers. It is declared here because `cluster` uses it and `rpc` implements
  * it, and these two packages never import each other (docs/architecture.md#packages).
  */
-import type { ShardId, ShardReplica } from './shard-replica.ts'
+import { indexVerbs, type IndexReplica } from './index-replica.ts'
+import { shardVerbs, type ShardId, type ShardReplica } from './shard-replica.ts'
 import { bareCall, call, type VerbsOf } from './verb-table.ts'
 
 /** The identity that a peer claims. The handshake proves that the peer holds the cluster secret. */
@@ -144,11 +145,22 @@ export interface ControlPeer extends VerbsOf<typeof controlVerbs> {
   sendRaft(message: RaftMessage): void
 }
 
+/** The contracts of a shard that a node offers its peers. Names of verbs are unique across all of them. */
+export const shardPeerVerbs = { replica: shardVerbs, indexes: indexVerbs }
+
+/** What a node has of one shard: its replica, and the indexes of that replica. */
+export interface ShardPeer extends VerbsOf<typeof shardPeerVerbs> {}
+
 export interface PeerHandlers {
   /** Returns the part of this node that answers `ControlPeer` calls; `from` is the caller's proven identity. */
   control(from: PeerIdentity): ControlPeer
   /** Returns the local replica, or undefined when this node does not host it. */
   replica(shard: ShardId): ShardReplica | undefined
+  /**
+   * Returns the indexes of the local replica, or undefined when this node has none for that shard. Peers' calls then
+   * reject with `not_hosted`.
+   */
+  indexes(shard: ShardId): IndexReplica | undefined
 }
 
 /** The links of one node to all its peers. A link that breaks is opened again, with backoff. */
@@ -186,4 +198,6 @@ export interface PeerNetwork {
   /** Returns a stub for the node. Its calls reject with `unreachable` while no link is open. */
   control(node: string): ControlPeer
   replica(node: string, shard: ShardId): ShardReplica
+  /** Returns a stub for the indexes of that node's replica. Its calls reject with `not_hosted` when there are none. */
+  indexes(node: string, shard: ShardId): IndexReplica
 }

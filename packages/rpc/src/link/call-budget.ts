@@ -1,6 +1,7 @@
 /**
  * The calls of one link are counted in three classes. Each class has its own limit, so that no class can use up the
- * capacity of another: however many changes feeds wait on a peer, reads, writes and calls about metadata proceed.
+ * capacity of another: however many feeds and queries wait for changes and builds on a peer, reads, writes and calls
+ * about metadata proceed.
  */
 import { ReplicaError } from '@sectional/core'
 

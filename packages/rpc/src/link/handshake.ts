@@ -12,10 +12,10 @@ import { count, handshakeType, ProtocolError, required, welcomeCoreType } from '
 import type { WireMessage } from '../schema/schema.ts'
 
 /**
- * The versions of the protocol that this code supports: the newest and the one before. Version 2 sends snapshots of the
- * metadata in pieces.
+ * The versions of the protocol that this code supports. Since version 2, snapshots of the metadata are sent in pieces.
+ * Version 3 has the verbs of `IndexReplica`.
  */
-export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 2 })
+export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 3 })
 export const minSecretLength = 32
 /** Most bytes of a frame of the handshake, which contains only names, addresses and hashes. */
 export const maxHandshakeFrameBytes = 4096

@@ -13,8 +13,8 @@ export interface RpcLimits {
   /** Most of the peer's calls and streams on replicas that are served at a time; others get `overloaded`. */
   readonly maxCallsServed: number
   /**
-   * Most calls that wait for a replica's next change. Such a call may wait for minutes, so these calls are counted
-   * separately at both ends.
+   * Most calls that wait for a replica's next change or for the build of an index. Such a call may wait for minutes, so
+   * these calls are counted separately at both ends.
    */
   readonly maxWaitsOut: number
   readonly maxWaitsServed: number

@@ -2,8 +2,16 @@ import type { Verb } from '@sectional/core'
 import type { PayloadReader, PayloadWriter } from './payload.ts'
 import type { WireMessage } from './schema.ts'
 
+interface VersionedCodec {
+  /**
+   * The first version of the protocol that has the verb. A call to a peer of an earlier version rejects with
+   * `not_hosted`, and nothing is sent. Absent: each supported version has the verb.
+   */
+  readonly since?: number
+}
+
 /** Encodes the request and the reply of a verb as messages. Raw bytes go into the payload that follows a message. */
-export interface CallCodec<Request, Reply> {
+export interface CallCodec<Request, Reply> extends VersionedCodec {
   encodeRequest(request: Request, payload: PayloadWriter): object
   /** @throws ProtocolError */
   decodeRequest(message: WireMessage, payload: PayloadReader): Request
@@ -13,7 +21,7 @@ export interface CallCodec<Request, Reply> {
 }
 
 /** Encodes the request and the rows of a verb that answers with pages of rows. */
-export interface PagesCodec<Request, Row> {
+export interface PagesCodec<Request, Row> extends VersionedCodec {
   /** The name of the field of `Page.rows` that has the rows. */
   readonly rows: string
   encodeRequest(request: Request): object

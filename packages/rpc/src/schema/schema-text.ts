@@ -21,29 +21,13 @@ message Hello {
   Identity identity = 5;
   optional string expected = 6;
 }
-message Welcome {
-  bytes core = 1;
-  bytes proof = 2;
-}
-message WelcomeCore {
-  uint32 version = 1;
-  bytes nonce = 2;
-  Identity identity = 3;
-}
+message Welcome { bytes core = 1; bytes proof = 2; }
+message WelcomeCore { uint32 version = 1; bytes nonce = 2; Identity identity = 3; }
 message Proof { bytes proof = 1; }
 message Accepted {}
-message Refused {
-  string reason = 1;
-  string kind = 2;
-}
+message Refused { string reason = 1; string kind = 2; }
 message Handshake {
-  oneof step {
-    Hello hello = 1;
-    Welcome welcome = 2;
-    Proof proof = 3;
-    Accepted accepted = 4;
-    Refused refused = 5;
-  }
+  oneof step { Hello hello = 1; Welcome welcome = 2; Proof proof = 3; Accepted accepted = 4; Refused refused = 5; }
 }
 message Message {
   uint32 id = 1;
@@ -62,23 +46,14 @@ message Message {
     Grant grant = 13;
   }
 }
-message Failure {
-  string code = 1;
-  string reason = 2;
-  bool nothing_done = 3;
-}
+message Failure { string code = 1; string reason = 2; bool nothing_done = 3; }
 message Cancel {}
-message Credit {
-  uint32 pages = 1;
-  uint32 bytes = 2;
-}
+message Credit { uint32 pages = 1; uint32 bytes = 2; }
 message Chunk { bool last = 1; }
 message Grant { uint32 bytes = 1; }
 message End {}
 message Heartbeat {}
-message Retire {
-  bool stopping = 1;
-}
+message Retire { bool stopping = 1; }
 `,
   "verbs.proto": `syntax = "proto3";
 package sectional;
@@ -114,6 +89,11 @@ message Call {
     TrimPurges trim_purges = 53;
     PartitionInfo partition_info = 54;
     TimeSpans time_spans = 55;
+    BuildIndex build_index = 60;
+    ScanIndex scan_index = 61;
+    ReduceIndex reduce_index = 62;
+    IndexInfo index_info = 63;
+    DropIndexes drop_indexes = 64;
     Status status = 40;
     Join join = 41;
     Propose propose = 42;
@@ -142,6 +122,9 @@ message Reply {
     TrimPurgesReply trim_purges = 53;
     PartitionInfoReply partition_info = 54;
     TimeSpansReply time_spans = 55;
+    BuildIndexReply build_index = 60;
+    IndexInfoReply index_info = 63;
+    DropIndexesReply drop_indexes = 64;
     StatusReply status = 40;
     JoinReply join = 41;
     ProposeReply propose = 42;
@@ -156,25 +139,14 @@ message Page {
     LeavesRows leaves = 4;
     BlobRows blob = 5;
     PurgeRows purges = 10;
+    IndexRows index_rows = 11;
+    GroupRows groups = 12;
   }
 }
-message Shard {
-  string incarnation = 1;
-  uint32 begin = 2;
-  uint32 end = 3;
-}
-message Path {
-  double start = 1;
-  repeated string ids = 2;
-}
-message Leaf {
-  string revision = 1;
-  bool deleted = 2;
-}
-message Bound {
-  string id = 1;
-  bool inclusive = 2;
-}
+message Shard { string incarnation = 1; uint32 begin = 2; uint32 end = 3; }
+message Path { double start = 1; repeated string ids = 2; }
+message Leaf { string revision = 1; bool deleted = 2; }
+message Bound { string id = 1; bool inclusive = 2; }
 message Revision {
   string id = 1;
   Path path = 2;
@@ -194,20 +166,9 @@ message Attachment {
   bool gzip = 7;
   double stored_length = 8;
 }
-message Local {
-  string id = 1;
-  double revision = 2;
-  double stamp = 3;
-  optional uint32 body_length = 4;
-}
-message OpenDocument {
-  string id = 1;
-  bool body = 2;
-  bool tree = 3;
-}
-message OpenDocumentReply {
-  Snapshot snapshot = 1;
-}
+message Local { string id = 1; double revision = 2; double stamp = 3; optional uint32 body_length = 4; }
+message OpenDocument { string id = 1; bool body = 2; bool tree = 3; }
+message OpenDocumentReply { Snapshot snapshot = 1; }
 message Snapshot {
   repeated Leaf leaves = 1;
   double sequence = 2;
@@ -216,26 +177,13 @@ message Snapshot {
   repeated Attachment attachments = 5;
 }
 message Tree { repeated Branch branches = 1; }
-message Branch {
-  Path path = 1;
-  bool deleted = 2;
-  repeated bool available = 3;
-  repeated bool tombstones = 4;
-}
+message Branch { Path path = 1; bool deleted = 2; repeated bool available = 3; repeated bool tombstones = 4; }
 message OpenRevisions { repeated OpenRevisionsItem items = 1; }
-message OpenRevisionsItem {
-  string id = 1;
-  bool named = 2;
-  repeated string revisions = 3;
-  bool latest = 4;
-}
+message OpenRevisionsItem { string id = 1; bool named = 2; repeated string revisions = 3; bool latest = 4; }
 message OpenRevisionsReply { repeated OpenedRevisions items = 1; }
 message OpenedRevisions { repeated OpenedRevision revisions = 1; }
 message OpenedRevision {
-  oneof kind {
-    Revision found = 1;
-    string missing = 2;
-  }
+  oneof kind { Revision found = 1; string missing = 2; }
 }
 message Edit {
   string id = 1;
@@ -252,19 +200,9 @@ message UpdateDocuments {
   bool force = 3;
   optional double partition_bytes_max = 10;
 }
-message UpdateDocumentsReply {
-  bool declined = 1;
-  repeated EditOutcome outcomes = 2;
-}
-message EditOutcome {
-  Path updated = 1;
-  repeated string purges = 10;
-  bool partition_overflow = 11;
-}
-message Checkpoint {
-  string history = 1;
-  double sequence = 2;
-}
+message UpdateDocumentsReply { bool declined = 1; repeated EditOutcome outcomes = 2; }
+message EditOutcome { Path updated = 1; repeated string purges = 10; bool partition_overflow = 11; }
+message Checkpoint { string history = 1; double sequence = 2; }
 message StoreRevisions {
   repeated Revision revisions = 1;
   repeated Local locals = 2;
@@ -274,24 +212,11 @@ message StoreRevisions {
   TrailExtension trail = 11;
   bool missed = 12;
 }
-message StoreRevisionsReply {
-  repeated uint32 rivals = 1;
-  repeated uint32 refused = 2;
-}
-message TrailExtension {
-  string history = 1;
-  TrailPoint base = 2;
-  repeated TrailPoint points = 3;
-}
-message TrailPoint {
-  double theirs = 1;
-  double own = 2;
-}
+message StoreRevisionsReply { repeated uint32 rivals = 1; repeated uint32 refused = 2; }
+message TrailExtension { string history = 1; TrailPoint base = 2; repeated TrailPoint points = 3; }
+message TrailPoint { double theirs = 1; double own = 2; }
 message DiffRevisions { repeated DiffRevisionsItem items = 1; }
-message DiffRevisionsItem {
-  string id = 1;
-  repeated string revisions = 2;
-}
+message DiffRevisionsItem { string id = 1; repeated string revisions = 2; }
 message DiffRevisionsReply { repeated RevisionsDiff items = 1; }
 message RevisionsDiff {
   string id = 1;
@@ -317,10 +242,7 @@ message DocumentRow {
   repeated Attachment attachments = 5;
 }
 message Leaves { repeated Leaf leaves = 1; }
-message CountDocuments {
-  Bound before = 1;
-  bool descending = 2;
-}
+message CountDocuments { Bound before = 1; bool descending = 2; }
 message CountDocumentsReply { double count = 1; }
 message ScanChanges {
   double since = 1;
@@ -356,15 +278,8 @@ message UpdateLocalDocument {
   optional uint32 body_length = 3;
   bool must_exist = 4;
 }
-message UpdateLocalDocumentReply {
-  Local updated = 1;
-}
-message ScanLocalDocuments {
-  Bound start = 1;
-  Bound end = 2;
-  bool descending = 3;
-  optional uint32 limit = 4;
-}
+message UpdateLocalDocumentReply { Local updated = 1; }
+message ScanLocalDocuments { Bound start = 1; Bound end = 2; bool descending = 3; optional uint32 limit = 4; }
 message LocalRows { repeated Local rows = 1; }
 message ReplicaInfo {}
 message ReplicaInfoReply {
@@ -382,16 +297,8 @@ message ReplicaInfoReply {
   repeated Checkpoint purges_seen = 21;
   bool compacting = 22;
 }
-message Purge {
-  string uuid = 1;
-  string id = 2;
-  repeated Path paths = 3;
-  double sequence = 4;
-}
-message PurgeDocuments {
-  repeated Purge purges = 1;
-  Checkpoint checkpoint = 2;
-}
+message Purge { string uuid = 1; string id = 2; repeated Path paths = 3; double sequence = 4; }
+message PurgeDocuments { repeated Purge purges = 1; Checkpoint checkpoint = 2; }
 message PurgeDocumentsReply { repeated Purged purged = 1; }
 message Purged { repeated string revisions = 1; }
 message ScanPurges { double since = 1; }
@@ -409,34 +316,16 @@ message CompactShard {}
 message CompactShardReply {}
 message TimeSpans { bool clear = 1; }
 message TimeSpansReply { repeated TimeSpan spans = 1; }
-message TimeSpan {
-  double begin = 1;
-  double sequence = 2;
-}
+message TimeSpan { double begin = 1; double sequence = 2; }
 message DigestDocuments { uint32 bucket_count = 1; }
 message DigestDocumentsReply { repeated string buckets = 1; }
-message ScanDigestBucket {
-  uint32 bucket_count = 1;
-  uint32 bucket = 2;
-}
+message ScanDigestBucket { uint32 bucket_count = 1; uint32 bucket = 2; }
 message LeavesRows { repeated DocumentLeaves rows = 1; }
-message DocumentLeaves {
-  string id = 1;
-  repeated Leaf leaves = 2;
-}
+message DocumentLeaves { string id = 1; repeated Leaf leaves = 2; }
 message WriteBlob {}
-message WriteBlobReply {
-  bytes hash = 1;
-  double length = 2;
-}
-message ReadBlob {
-  bytes hash = 1;
-  Span span = 2;
-}
-message Span {
-  double start = 1;
-  double end = 2;
-}
+message WriteBlobReply { bytes hash = 1; double length = 2; }
+message ReadBlob { bytes hash = 1; Span span = 2; }
+message Span { double start = 1; double end = 2; }
 message BlobRows { repeated BlobRow rows = 1; }
 message BlobRow { uint32 length = 1; }
 message HasBlobs { repeated bytes hashes = 1; }
@@ -449,34 +338,78 @@ message StatusReply {
   bool fresh = 4;
   optional string leader = 5;
 }
-message Join {
-  string node = 1;
-  string address = 2;
-  optional string zone = 3;
-}
+message Join { string node = 1; string address = 2; optional string zone = 3; }
 message JoinReply {
-  oneof kind {
-    string admitted = 1;
-    string refused = 2;
-    TryLater try_later = 3;
-    Outdated outdated = 4;
-  }
+  oneof kind { string admitted = 1; string refused = 2; TryLater try_later = 3; Outdated outdated = 4; }
 }
 message Outdated {}
 message TryLater { optional string leader = 1; }
 message Propose {}
 message ProposeReply {
-  oneof kind {
-    Applied applied = 1;
-    NotLeader not_leader = 2;
-    TimedOut timeout = 3;
-  }
+  oneof kind { Applied applied = 1; NotLeader not_leader = 2; TimedOut timeout = 3; }
 }
 message Applied { double index = 1; }
 message NotLeader { optional string leader = 1; }
 message TimedOut {}
 message Ask { string question = 1; }
 message AskReply {}
+`,
+  "indexes.proto": `syntax = "proto3";
+package sectional;
+message IndexDefinition {
+  string kind = 1;
+  string map = 2;
+  optional string reduce = 3;
+  repeated IndexOption options = 4;
+}
+message IndexOption {
+  string name = 1;
+  oneof value { string text = 2; bool flag = 3; }
+}
+message IndexState { Checkpoint position = 1; double read_sequence = 2; string version = 3; double row_count = 4; }
+message BuildIndex { IndexDefinition definition = 1; optional double through = 2; double wait_ms = 3; }
+message BuildIndexReply { IndexState state = 1; double through = 2; }
+message IndexRead {
+  string index = 1;
+  optional double through = 2;
+  repeated IndexRange ranges = 3;
+  bool descending = 4;
+  double skip = 5;
+  optional uint32 limit = 6;
+}
+message IndexRange { IndexBound lower = 1; IndexBound upper = 2; }
+message IndexBound { bytes key = 1; optional string id = 2; bool inclusive = 3; }
+message ScanIndex { IndexRead read = 1; IndexPlace after = 2; }
+message IndexPlace { uint32 range = 1; bytes key = 2; string id = 3; uint32 number = 4; }
+message IndexRows { repeated IndexRow rows = 1; }
+message IndexRow {
+  IndexHead head = 1;
+  uint32 range = 2;
+  uint32 key_length = 3;
+  string id = 4;
+  uint32 number = 5;
+  uint32 value_length = 6;
+}
+message IndexHead { IndexState state = 1; double rows_before = 2; }
+message ReduceIndex { IndexRead read = 1; GroupPlace after = 2; optional uint32 group_level = 3; }
+message GroupPlace { uint32 range = 1; bytes group = 2; }
+message GroupRows { repeated GroupRow rows = 1; }
+message GroupRow { IndexHead head = 1; uint32 range = 2; uint32 group_length = 3; uint32 value_length = 4; }
+message IndexInfo { string index = 1; }
+message IndexInfoReply {
+  IndexState state = 1;
+  IndexDefinition definition = 2;
+  bool building = 3;
+  double waiting = 4;
+  double failed_count = 5;
+  repeated IndexFailure failures = 6;
+  double file_bytes = 7;
+  double active_bytes = 8;
+  double external_bytes = 9;
+}
+message IndexFailure { string id = 1; string error = 2; }
+message DropIndexes { repeated string except = 1; }
+message DropIndexesReply {}
 `,
   "raft.proto": `syntax = "proto3";
 package sectional;
@@ -493,15 +426,8 @@ message Raft {
     SnapshotReply snapshot_reply = 9;
   }
 }
-message VoteRequest {
-  double last_index = 1;
-  double last_term = 2;
-  bool pre_vote = 3;
-}
-message VoteReply {
-  bool granted = 1;
-  bool pre_vote = 2;
-}
+message VoteRequest { double last_index = 1; double last_term = 2; bool pre_vote = 3; }
+message VoteReply { bool granted = 1; bool pre_vote = 2; }
 message Append {
   double previous_index = 1;
   double previous_term = 2;
@@ -510,22 +436,13 @@ message Append {
   double round = 5;
 }
 message Entry {
-  enum Kind {
-    command = 0;
-    configuration = 1;
-    noop = 2;
-  }
+  enum Kind { command = 0; configuration = 1; noop = 2; }
   double index = 1;
   double term = 2;
   Kind kind = 3;
   uint32 payload_length = 4;
 }
-message AppendReply {
-  bool success = 1;
-  double match_index = 2;
-  double conflict_index = 3;
-  double round = 4;
-}
+message AppendReply { bool success = 1; double match_index = 2; double conflict_index = 3; double round = 4; }
 message InstallSnapshot {
   double index = 1;
   double snapshot_term = 2;
@@ -536,10 +453,6 @@ message InstallSnapshot {
   optional double total_bytes = 7;
   optional double checksum = 8;
 }
-message SnapshotReply {
-  double index = 1;
-  double received = 2;
-  double round = 3;
-}
+message SnapshotReply { double index = 1; double received = 2; double round = 3; }
 `,
 } as const
