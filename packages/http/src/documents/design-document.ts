@@ -2,7 +2,7 @@
  * Checks the structure of a design document (docs/reference/documents.md#design-documents) without running its
  * functions.
  */
-import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
+import { ApiError, checkReduceName, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 
 const memberTypes: Readonly<Record<string, readonly string[]>> = {
@@ -19,9 +19,6 @@ const memberTypes: Readonly<Record<string, readonly string[]>> = {
 }
 /** Members whose values are objects of function sources. */
 const functionMembers = ['filters', 'updates', 'shows', 'lists']
-const builtInReduces = new Set(['_sum', '_count', '_stats', '_approx_count_distinct'])
-const ranked = /^_(?:top|bottom)_(\d+)$/
-const rankMax = 100
 
 /** @throws ApiError `invalid_design_doc` */
 export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord): void {
@@ -57,15 +54,8 @@ function checkViews(design: JsonObject): void {
     requireType(`views.${name}.map`, map, mapTypes)
     if (reduce === undefined) continue
     requireType(`views.${name}.reduce`, reduce, ['string'])
-    checkBuiltInReduce(reduce as string)
+    checkReduceName(reduce as string)
   }
-}
-
-function checkBuiltInReduce(reduce: string): void {
-  if (!reduce.startsWith('_') || builtInReduces.has(reduce)) return
-  const rank = ranked.exec(reduce)
-  if (rank === null) throw invalid(`\`${reduce}\` is not a supported reduce function.`)
-  if (Number(rank[1]) < 1 || Number(rank[1]) > rankMax) throw invalid(`rank value must be between 1 and ${rankMax}`)
 }
 
 function requireType(path: string, value: unknown, types: readonly string[]): void {

@@ -393,7 +393,12 @@ describe('design documents', () => {
       expect((await node.put('/db/_design/bad', design)).json).to.deep.equal({ error: 'invalid_design_doc', reason })
     }
     const good = {
-      views: { lib: { a: 'x' }, v: { map: 'f', reduce: '_stats' } }, options: { partitioned: false }, any: 1,
+      views: {
+        lib: { a: 'x' }, v: { map: 'f', reduce: '_stats' }, first: { map: 'f', reduce: '_first' },
+        last: { map: 'f', reduce: '_last' }, top: { map: 'f', reduce: '_top_3' },
+        fromFile: { map: 'f', reduce: '_count\n' },
+      },
+      options: { partitioned: false }, any: 1,
     }
     expect((await node.put('/db/_design/good', good)).status).to.equal(201)
     expect((await node.get('/db/_design/good/_view/v')).status).to.equal(501)
