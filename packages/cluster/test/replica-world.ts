@@ -3,7 +3,9 @@
  * delay calls.
  */
 import { deriveVerbs, ReplicaError, revisionHash, shardKey, shardRanges, shardVerbs } from '@sectional/core'
-import type { CallContext, Leaf, ReplicaErrorCode, ShardId, ShardReplica, VerbNames } from '@sectional/core'
+import type {
+  CallContext, indexVerbs, Leaf, ReplicaErrorCode, ShardId, ShardReplica, VerbNames,
+} from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { ManualClock, SeededRandom, Turns } from '@sectional/runtime'
 import type { Log, Metrics, Runtime } from '@sectional/runtime'
@@ -15,7 +17,7 @@ import type { CoordinatorNode } from '../src/coordinator-node.ts'
 import type { CoordinatorOptions } from '../src/contracts/coordinator-options.ts'
 import type { DocumentWrite, OperationContext } from '../src/contracts/coordinator.ts'
 
-export type Verb = VerbNames<typeof shardVerbs>
+export type Verb = VerbNames<typeof shardVerbs> | VerbNames<typeof indexVerbs>
 
 /** The behaviour of a node towards its peers. */
 export type Fault =
@@ -316,13 +318,15 @@ function subscribe<T>(listeners: Set<T>, listener: T): () => void {
   return () => { listeners.delete(listener) }
 }
 
-/** A replica as one node reaches it on another node or on itself; `replica` is undefined when there is none. */
-interface Seen {
+/** The way from one node to another one, or to itself. */
+export interface TestLink {
   readonly world: ReplicaWorld
   readonly from: string
   readonly node: string
-  readonly replica: MemoryShardReplica | undefined
 }
+
+/** A replica as one node reaches it; `replica` is undefined when there is none. */
+interface Seen extends TestLink { readonly replica: MemoryShardReplica | undefined }
 
 /** Calls to the replica, subject to the faults between the two nodes. */
 const FaultyReplica = deriveVerbs<typeof shardVerbs, Seen>(shardVerbs, {
@@ -341,7 +345,8 @@ const FaultyReplica = deriveVerbs<typeof shardVerbs, Seen>(shardVerbs, {
     faultyPages(seen, verb.name, () => verb.invoke(present(seen), request, context), context))),
 })
 
-function noted<T>({ world, from, node }: Seen, verb: Verb, act: () => T): T {
+/** Records a call in `ReplicaWorld.calls`. */
+export function noted<T>({ world, from, node }: TestLink, verb: Verb, act: () => T): T {
   world.calls.push({ from, node, verb })
   return act()
 }
@@ -351,8 +356,9 @@ function present({ replica }: Seen): MemoryShardReplica {
   return replica
 }
 
-async function faultyCall<T>(
-  { world, from, node }: Seen, verb: Verb, act: () => Promise<T>, context: CallContext,
+/** Carries out a call, subject to the faults of the link. */
+export async function faultyCall<T>(
+  { world, from, node }: TestLink, verb: Verb, act: () => Promise<T>, context: CallContext,
 ): Promise<T> {
   const fault = world.faults.get(node)
   if (!world.isConnected(from, node)) throw new ReplicaError('unreachable', `no link from ${from} to ${node}`)
@@ -362,7 +368,7 @@ async function faultyCall<T>(
     throw new ReplicaError(fault.code, `${node} fails`)
   }
   await world.jitter()
-  const value = await (verb === 'waitForChange' ? world.unlessCut(from, node, act()) : act())
+  const value = await (verb === 'waitForChange' || verb === 'buildIndex' ? world.unlessCut(from, node, act()) : act())
   await world.jitter()
   if (fault?.kind === 'lose-reply' && fault.verbs.includes(verb)) {
     throw new ReplicaError('unreachable', 'the link broke during the call')
@@ -370,8 +376,9 @@ async function faultyCall<T>(
   return value
 }
 
-async function* faultyPages<Page>(
-  seen: Seen, verb: Verb, open: () => AsyncIterable<Page>, context: CallContext,
+/** Reads pages, subject to the faults of the link. */
+export async function* faultyPages<Page>(
+  seen: TestLink, verb: Verb, open: () => AsyncIterable<Page>, context: CallContext,
 ): AsyncGenerator<Page> {
   let pages = 0
   const { world, node } = seen

@@ -3,6 +3,9 @@ import type { Timer } from '@sectional/runtime'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer } from '../replicas/replica-access.ts'
 
+/** The dependencies of a watch. */
+export type WatchScope = Pick<CoordinatorScope, 'background' | 'decisionHealth' | 'options' | 'readHealth' | 'runtime'>
+
 /**
  * Detects silent peers among those that owe an answer: stopped processes, and nodes whose connection was cut without
  * notice. A peer that has not answered for `silenceProbeMs` receives a probe, which is an empty request on the same
@@ -10,7 +13,7 @@ import type { Peer } from '../replicas/replica-access.ts'
  * slow, because of its disk or its load, answers the probe and is not given up: asking a second decider has a cost.
  */
 export class SilenceWatch {
-  readonly #scope: CoordinatorScope
+  readonly #scope: WatchScope
   readonly #onSilent: (peer: Peer) => void
   readonly #waiting: Set<Peer>
   readonly #timers = new Set<Timer>()
@@ -19,7 +22,7 @@ export class SilenceWatch {
    * @param peers the peers to watch; those on this node are ignored
    * @param onSilent called at most once for each peer, and never after `answered` or `cancel`
    */
-  constructor(scope: CoordinatorScope, peers: readonly Peer[], onSilent: (peer: Peer) => void) {
+  constructor(scope: WatchScope, peers: readonly Peer[], onSilent: (peer: Peer) => void) {
     this.#scope = scope
     this.#onSilent = onSilent
     this.#waiting = new Set(peers.filter(peer => !peer.local))
@@ -89,7 +92,7 @@ export class SilenceWatch {
  * Returns the peer's answer to one call.
  * @throws ReplicaError `timeout` as soon as the peer is silent
  */
-export async function unlessSilent<T>(scope: CoordinatorScope, peer: Peer, answer: Promise<T>): Promise<T> {
+export async function unlessSilent<T>(scope: WatchScope, peer: Peer, answer: Promise<T>): Promise<T> {
   scope.background.track(answer.then(() => {}, () => {}))
   let watch: SilenceWatch | undefined
   const silence = new Promise<never>((_, reject) => {

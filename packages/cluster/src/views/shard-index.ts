@@ -1,0 +1,173 @@
+import { indexId, ReplicaError } from '@sectional/core'
+import type { CallContext, IndexHead, IndexReplica, ReplicaCheckpoint, RequiredSequence } from '@sectional/core'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { unlessSilent } from '../shard-calls/silence-watch.ts'
+import { firstReadyIndex } from './index-build-race.ts'
+import { releasePages } from './shard-read.ts'
+import type { OpenedIndex, ReadRest, ShardRead } from './shard-read.ts'
+import type { ViewScope } from './view-scope.ts'
+
+/** How often a query waits for a build of an index that is absent again when it is read. */
+const buildAttemptsMax = 3
+
+/** Opens the index of one shard on one replica, as fresh as the query requires, and on another one after a failure. */
+export class ShardIndex<Place, Row> {
+  readonly #scope: ViewScope
+  readonly #place: ShardPlace
+  readonly #request: ShardRead<Place, Row>
+  readonly #index: string
+  /** The nodes whose replicas have failed since the last row arrived, and their errors. */
+  readonly #failed = new Map<string, ReplicaError>()
+  /**
+   * True after a replica was opened. One that takes over must be up to date whatever the query says: from an index that
+   * has just been begun, the rest of the answer would be missing.
+   */
+  #isOpened = false
+
+  constructor(scope: ViewScope, place: ShardPlace, request: ShardRead<Place, Row>) {
+    this.#scope = scope
+    this.#place = place
+    this.#request = request
+    this.#index = indexId(request.definition)
+  }
+
+  /**
+   * @param deadline monotonic time in milliseconds until which to wait for a build
+   * @throws IndexBehindError when it has passed; ApiError when no replica is left
+   */
+  async open(rest: ReadRest<Place>, deadline: number): Promise<OpenedIndex<Row>> {
+    for (;;) {
+      const readers = this.#scope.access.readers(this.#place)
+      const peers = readers.filter(({ node }) => !this.#failed.has(node))
+      if (peers.length === 0 || this.#request.signal.aborted) throw shardFailure([...this.#failed.values()])
+      const opened = this.#request.update === true || this.#isOpened
+        ? await this.#openNewest(peers, rest, deadline)
+        : await this.#openAny(peers, rest)
+      if (opened === undefined) continue
+      this.#isOpened = true
+      return opened
+    }
+  }
+
+  /** Records that a replica has failed. `open` avoids it until another one has sent a row. */
+  failed(peer: Peer, error: unknown): void {
+    const failure = asReplicaError(error)
+    if (failure.code === 'timeout') this.#scope.readHealth.silent(peer.node)
+    this.#failed.set(peer.node, failure)
+  }
+
+  /** Records that rows have arrived, so that replicas which failed before may be asked again. */
+  advanced(): void {
+    this.#failed.clear()
+  }
+
+  /**
+   * Returns the next page of an answer; undefined at its end.
+   * @throws ReplicaError `timeout` as soon as the replica is silent
+   */
+  async nextPage(peer: Peer, pages: OpenedIndex<Row>['pages']): Promise<readonly (IndexHead | Row)[] | undefined> {
+    const page = pages.next()
+    const { value, done } = await (peer.local ? page : unlessSilent(this.#scope, peer, page))
+    return done ? undefined : value
+  }
+
+  /** Begins a build without waiting for it. Never rejects. */
+  async beginBuild(peer: Peer): Promise<void> {
+    const call = { timeoutMs: this.#scope.options.readTimeoutMs, requestId: this.#request.requestId }
+    try {
+      const request = { definition: this.#request.definition, through: 'newest', waitMs: 0 } as const
+      await this.#indexes(peer).buildIndex(request, call)
+    } catch {
+      // The next query begins the build.
+    }
+  }
+
+  /** Returns undefined when the replica that was chosen has failed. */
+  async #openNewest(
+    peers: readonly Peer[], rest: ReadRest<Place>, deadline: number,
+  ): Promise<OpenedIndex<Row> | undefined> {
+    const first = peers[0]!
+    const opened = await this.#attempt(first, () => this.#scan(first, 'newest', rest))
+    if (opened !== 'absent') return opened
+    const { signal, requestId, definition } = this.#request
+    const build = { scope: this.#scope, place: this.#place, definition, deadline, signal, requestId }
+    for (let attempt = 1; ; attempt++) {
+      const { peer, required } = await firstReadyIndex(build, peers)
+      const again = await this.#attempt(peer, () => this.#scan(peer, required.sequence, rest, required))
+      if (again !== 'absent') return again
+      if (attempt < buildAttemptsMax) continue
+      this.failed(peer, new ReplicaError('not_hosted', 'the index disappears after each build'))
+      return undefined
+    }
+  }
+
+  /** Prefers a replica that has the index. When none has it, the first one that answers creates it. */
+  async #openAny(peers: readonly Peer[], rest: ReadRest<Place>): Promise<OpenedIndex<Row> | undefined> {
+    let without: Peer | undefined
+    for (const peer of peers) {
+      const opened = await this.#attempt(peer, () => this.#scan(peer, 0, rest))
+      if (opened === 'absent') without ??= peer
+      else if (opened !== undefined) return opened
+    }
+    if (without === undefined) return undefined
+    const peer = without
+    const { definition, requestId, signal } = this.#request
+    const opened = await this.#attempt(peer, async () => {
+      // With `through: 0`, the index is created without rows, and nothing is built.
+      const call = { timeoutMs: this.#scope.options.readTimeoutMs, requestId, signal }
+      await this.#indexes(peer).buildIndex({ definition, through: 0, waitMs: 0 }, call)
+      return this.#scan(peer, 0, rest)
+    })
+    if (opened !== 'absent') return opened
+    this.failed(peer, new ReplicaError('not_hosted', 'the replica does not exist, or it was replaced'))
+    return undefined
+  }
+
+  /**
+   * Returns undefined after a failure, which it records. `absent` is no failure: the replica does not have the index in
+   * the required state, or was replaced by one that does not have it.
+   */
+  async #attempt(peer: Peer, act: () => Promise<OpenedIndex<Row>>): Promise<OpenedIndex<Row> | 'absent' | undefined> {
+    try {
+      return await act()
+    } catch (error) {
+      const { code } = asReplicaError(error)
+      if (code === 'not_hosted' || code === 'other_history') return 'absent'
+      this.failed(peer, error)
+      return undefined
+    }
+  }
+
+  /** @param required the position to which `through` belongs; absent: any history */
+  async #scan(
+    peer: Peer, through: RequiredSequence, rest: ReadRest<Place>, required?: ReplicaCheckpoint,
+  ): Promise<OpenedIndex<Row>> {
+    const { read, open, signal, requestId } = this.#request
+    const call: CallContext = {
+      timeoutMs: this.#scope.options.scanPageTimeoutMs, signal, requestId,
+      ...(required !== undefined && { history: required.history }),
+    }
+    const request = { index: this.#index, through, ...read, ...rest }
+    const pages = open(this.#indexes(peer), request, call)[Symbol.asyncIterator]()
+    try {
+      const [head, ...first] = await this.nextPage(peer, pages) ?? []
+      if (head === undefined || !isHead(head)) {
+        throw new ReplicaError('protocol', `the answer of ${peer.node} does not begin with a head`)
+      }
+      this.#scope.readHealth.answered(peer.node)
+      return { peer, head, first: first as readonly Row[], pages }
+    } catch (error) {
+      this.#scope.background.track(releasePages(pages))
+      throw error
+    }
+  }
+
+  #indexes(peer: Peer): IndexReplica {
+    return this.#scope.indexes.indexes(peer.node, this.#place.id)
+  }
+}
+
+function isHead(row: unknown): row is IndexHead {
+  return (row as Partial<IndexHead>).kind === 'head'
+}

@@ -1,0 +1,41 @@
+/** What a query reads of the index of one shard, and an answer to it. */
+import type { CallContext, IndexDefinition, IndexHead, IndexRead, IndexReplica } from '@sectional/core'
+import type { Peer } from '../replicas/replica-access.ts'
+
+/** A verb of `IndexReplica` that answers with a head and rows. */
+export type ReadIndex<Place, Row> = (
+  indexes: IndexReplica, read: IndexRead<Place>, call: CallContext,
+) => AsyncIterable<readonly (IndexHead | Row)[]>
+
+/** What a query reads of the index of each shard, and how fresh it must be. */
+export interface ShardRead<Place, Row> {
+  readonly definition: IndexDefinition
+  readonly update: boolean | 'lazy'
+  readonly read: Pick<IndexRead<Place>, 'ranges' | 'descending'>
+  readonly open: ReadIndex<Place, Row>
+  /** Milliseconds to wait for builds when another replica takes over. */
+  readonly timeoutMs: number
+  readonly requestId: string
+  /** Aborts when the query is closed or its client has disconnected. */
+  readonly signal: AbortSignal
+}
+
+/** What is left to read. */
+export type ReadRest<Place> = Pick<IndexRead<Place>, 'after' | 'skip' | 'limit'>
+
+/** An answer of one replica, of which the first page was received. */
+export interface OpenedIndex<Row> {
+  readonly peer: Peer
+  readonly head: IndexHead
+  /** The rows of the first page. */
+  readonly first: readonly Row[]
+  readonly pages: AsyncIterator<readonly (IndexHead | Row)[]>
+}
+
+/**
+ * Ends an answer. Resolves when its last call has ended, which takes up to `scanPageTimeoutMs` for a silent replica.
+ * Never rejects: a replica that fails meanwhile has nothing left to release.
+ */
+export async function releasePages(pages: AsyncIterator<unknown>): Promise<void> {
+  await pages.return?.().then(() => {}, () => {})
+}

@@ -1,0 +1,62 @@
+/** The queries of views, as the operations of this folder take and answer them. */
+import type { GroupPlace, IndexDefinition, RowRange } from '@sectional/core'
+
+export interface ViewQuery {
+  readonly definition: IndexDefinition
+  /** Read one after the other (`viewRanges`). */
+  readonly ranges: readonly RowRange[]
+  readonly descending: boolean
+  /** Number of rows (of a reduction: groups) to leave out at the beginning. */
+  readonly skip: number
+  /** Largest number of rows or groups; null: all. 0 is allowed, for an answer without rows. */
+  readonly limit: number | null
+  /**
+   * true: the answer contains what the replicas that give it had when they were asked. false: it is read from any state
+   * of the indexes. `lazy`: the same, and the builds begin when the answer was read or closed.
+   */
+  readonly update: boolean | 'lazy'
+  /** Only the shard of this partition is read. The ranges must then lie in the partition. */
+  readonly partition?: string
+  /** Milliseconds to wait for builds, for the whole query. */
+  readonly timeoutMs: number
+}
+
+export interface ReduceQuery extends ViewQuery {
+  readonly groupLevel: number | 'exact'
+  readonly reduceAgain: ReduceAgain
+}
+
+/**
+ * Makes the final value of each group from its values, one or more, which are those of the shards in the order of their
+ * ranges. It is also called for groups with one value, because a reduce function may need a last step.
+ *
+ * @param signal aborts when the query was closed
+ * @returns one value for each group, in order
+ */
+export type ReduceAgain =
+  (groups: readonly (readonly Uint8Array[])[], signal: AbortSignal) => Promise<readonly Uint8Array[]>
+
+export interface ViewGroup extends GroupPlace {
+  /** As `ReduceAgain` returned it. */
+  readonly value: Uint8Array
+}
+
+/** What is known of an answer before its rows are read. */
+export interface ViewAnswer<Row> {
+  /** Number of rows of the indexes that are read. In a partitioned query these are all rows of the shard. */
+  readonly total: number
+  /** Position of the first row among all rows, in the direction of the answer. 0 for a reduction. */
+  readonly offset: number
+  /** A since-token of the changes that the answer contains. */
+  readonly updateSequence: string
+  /**
+   * Distinguishes the states of the indexes that are read: it is equal for two queries if the same replicas answer and
+   * no row of their indexes has changed, through whichever node. It does not depend on the parameters of the query, nor
+   * on what documents contain besides the rows.
+   */
+  readonly fingerprint: string
+  /** Can be read once. Rejects with ApiError when no replica of a shard is left. */
+  readonly rows: AsyncIterable<readonly Row[]>
+  /** Ends all calls of the query. The caller must call it, whether it has read the rows or not. */
+  close(): Promise<void>
+}

@@ -1,0 +1,29 @@
+import type { GroupPlace, ReducedGroup } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
+import { mergeGroups } from './group-merge.ts'
+import type { ReduceQuery, ViewAnswer, ViewGroup } from './view-query.ts'
+import type { ViewScope } from './view-scope.ts'
+import { openShards, viewPlaces } from './view-shards.ts'
+import { viewSummary } from './view-summary.ts'
+
+/**
+ * Returns the reduced groups of a view in the order of its index. One replica of each shard reduces the rows of the
+ * shard; the values of a group that several shards have are reduced again. Without rows there is no group.
+ *
+ * @throws IndexBehindError when indexes were not built within `timeoutMs`; ApiError when a shard has no replica left
+ */
+export async function reduceView(
+  scope: ViewScope, db: DatabaseRecord, query: ReduceQuery, context: OperationContext,
+): Promise<ViewAnswer<ViewGroup>> {
+  const { definition, descending, skip, limit, groupLevel, reduceAgain } = query
+  const places = viewPlaces(scope, db, query)
+  const shards = await openShards<GroupPlace, ReducedGroup>(scope, places, query,
+    (indexes, read, call) => indexes.reduceIndex({ ...read, groupLevel }, call), context)
+  const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
+  const rows = mergeGroups(shards.answers.map(answer => answer.pages()), {
+    descending, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,
+    reduceAgain: groups => reduceAgain(groups, shards.signal),
+  })
+  return { ...viewSummary(definition, shards.answers, 0), rows, close: shards.close }
+}

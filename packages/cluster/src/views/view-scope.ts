@@ -1,0 +1,31 @@
+import type { IndexReplica, ShardId } from '@sectional/core'
+import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { WatchScope } from '../shard-calls/silence-watch.ts'
+
+/** Finds the indexes of replicas, on this node and on others. */
+export interface IndexDirectory {
+  /**
+   * Always returns an object. Calls for a replica that does not exist or cannot be reached reject with `not_hosted` or
+   * `unreachable`.
+   */
+  indexes(node: string, shard: ShardId): IndexReplica
+}
+
+/** Limits of view queries, in milliseconds. */
+export interface ViewOptions {
+  /**
+   * Longest time of one call that waits for a build. The coordinator then calls again, so that it notices a silent
+   * node, and knows how far the build is.
+   */
+  readonly buildWaitMs: number
+  /** Time after which another replica is asked to build, too, when the first one is still behind. */
+  readonly buildHedgeMs: number
+}
+
+export const defaultViewOptions: ViewOptions = Object.freeze({ buildWaitMs: 5_000, buildHedgeMs: 250 })
+
+/** The dependencies of view queries. */
+export interface ViewScope extends WatchScope, Pick<CoordinatorScope, 'access'> {
+  readonly indexes: IndexDirectory
+  readonly viewOptions: ViewOptions
+}

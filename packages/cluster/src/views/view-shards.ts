@@ -1,0 +1,77 @@
+import { mapBounded } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
+import type { ShardPlace } from '../replicas/replica-access.ts'
+import { IndexBehindError, sumProgress } from './index-behind-error.ts'
+import { ShardAnswer } from './shard-answer.ts'
+import type { ReadIndex, ReadRest } from './shard-read.ts'
+import type { ViewQuery } from './view-query.ts'
+import type { ViewScope } from './view-scope.ts'
+
+/** The answers of all shards that a query reads, in the order of their ranges. */
+export interface ViewShards<Place, Row extends Place> {
+  readonly answers: readonly ShardAnswer<Place, Row>[]
+  /** Aborts when the answers are closed or the client has disconnected. */
+  readonly signal: AbortSignal
+  close(): Promise<void>
+}
+
+/** Returns the shards that a query reads: all, or that of its partition. */
+export function viewPlaces(
+  { access }: ViewScope, db: DatabaseRecord, { partition }: Pick<ViewQuery, 'partition'>,
+): readonly ShardPlace[] {
+  return partition === undefined ? access.places(db) : [access.placeOf(db, `${partition}:`)]
+}
+
+/**
+ * Opens the index of each shard on one replica and waits for the first page of each.
+ *
+ * The first rows of a merge can come from any shard, so each shard is asked for `skip` and `limit` together, and the
+ * merge leaves rows out. A single shard leaves them out itself.
+ *
+ * @throws IndexBehindError when indexes were not built in time, with the progress of all shards; ApiError as soon as a
+ * shard has no replica left
+ */
+export async function openShards<Place, Row extends Place>(
+  scope: ViewScope, places: readonly ShardPlace[], query: ViewQuery, open: ReadIndex<Place, Row>,
+  { signal: disconnected, requestId }: OperationContext,
+): Promise<ViewShards<Place, Row>> {
+  const { definition, update, ranges, descending, skip, limit, timeoutMs } = query
+  const closed = new AbortController()
+  const signal = AbortSignal.any([disconnected, closed.signal])
+  const request = { definition, update, read: { ranges, descending }, open, timeoutMs, requestId, signal }
+  const rest: ReadRest<Place> = places.length === 1
+    ? { skip, ...(limit !== null && { limit }) }
+    : { ...(limit !== null && { limit: limit === 0 ? 0 : skip + limit }) }
+  const deadline = scope.runtime.clock.monotonic() + timeoutMs
+  const answers: ShardAnswer<Place, Row>[] = []
+  const close = async (): Promise<void> => {
+    closed.abort()
+    await Promise.all(answers.map(answer => answer.close()))
+  }
+  const behind: IndexBehindError[] = []
+  let failure: unknown
+  try {
+    await mapBounded(places, scope.options.requestCallsMax, async (place, index) => {
+      try {
+        answers[index] = await ShardAnswer.open(scope, place, request, rest, deadline)
+      } catch (error) {
+        if (!(error instanceof IndexBehindError)) {
+          // The other shards stop waiting for their builds. Their calls are cancelled, so only the first error counts.
+          failure ??= error
+          closed.abort()
+          throw error
+        }
+        behind.push(error)
+      }
+    })
+  } catch {
+    await close()
+    throw failure
+  }
+  if (behind.length === 0) return { answers, signal, close }
+  const built = answers.filter(answer => answer !== undefined)
+    .map(({ head: { position: { sequence } } }) => ({ done: sequence, total: sequence }))
+  await close()
+  throw new IndexBehindError(sumProgress([...built, ...behind.map(({ progress }) => progress)]))
+}
