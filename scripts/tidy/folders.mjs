@@ -35,10 +35,12 @@ export const folders = {
     'compression': ['clock'],
     'network': ['clock'],
     'http': ['clock'],
+    'sandbox': ['clock', 'log', 'metrics'],
     'blobs': ['files'],
     'storage': ['blobs', 'clock', 'files', 'metrics'],
     '.': [
-      'blobs', 'clock', 'compression', 'files', 'http', 'log', 'machine', 'metrics', 'network', 'random', 'storage',
+      'blobs', 'clock', 'compression', 'files', 'http', 'log', 'machine', 'metrics', 'network', 'random', 'sandbox',
+      'storage',
     ],
   },
   shard: {

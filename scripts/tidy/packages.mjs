@@ -57,7 +57,7 @@ function packageNameOf(specifier) {
 function dependenciesOf(root, file) {
   const manifest = manifestAt(join(root, 'packages', file.packageName))
   const development = file.isSource ? {} : { ...manifest.devDependencies, ...manifestAt(root).devDependencies }
-  return new Set(Object.keys({ ...manifest.dependencies, ...development }))
+  return new Set(Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies, ...development }))
 }
 
 function manifestAt(folder) {

@@ -13,6 +13,7 @@ import type { MemoryNetwork } from './network/network-memory.ts'
 import { SeededRandom } from './random/random-seeded.ts'
 import type { Random } from './random/random.ts'
 import type { Runtime } from './runtime.ts'
+import { MemorySandbox } from './sandbox/sandbox-memory.ts'
 import { MemoryDisk, MemoryStorage } from './storage/storage-memory.ts'
 import { Turns } from './clock/turns.ts'
 
@@ -60,6 +61,7 @@ export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryR
     compression: new MemoryCompression(),
     network,
     http,
+    sandbox: new MemorySandbox(),
     log: options.log ?? new MemoryLog(),
     metrics: new PrometheusMetrics(),
     machine: new MemoryMachine(clock),

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { FileBlobStorage } from './blobs/blob-store-files.ts'
 import { RealClock } from './clock/clock-real.ts'
@@ -13,6 +14,8 @@ import { WebSocketNetwork } from './network/network-ws.ts'
 import type { WebSocketNetworkOptions } from './network/network-ws.ts'
 import { RealRandom } from './random/random-real.ts'
 import type { Runtime } from './runtime.ts'
+import { defaultSandboxLimits, type SandboxLimits } from './sandbox/sandbox.ts'
+import { IsolateSandbox } from './sandbox/sandbox-isolates.ts'
 import { LevelStorage } from './storage/storage-level.ts'
 import { storageMetrics } from './storage/storage-metrics.ts'
 import { Turns } from './clock/turns.ts'
@@ -24,12 +27,14 @@ export interface RealRuntimeOptions {
   /** Options of the links between nodes. */
   readonly network?: WebSocketNetworkOptions
   readonly http?: NodeHttpListenerOptions
+  /** Limits of functions of design documents. By default there is one child process for each core. */
+  readonly sandbox?: Partial<SandboxLimits>
 }
 
 export interface RealRuntime extends Runtime {
   /**
-   * Closes sockets and listeners that are still open; resolves when the log is written. Stores are closed by the code
-   * that opened them.
+   * Closes sockets and listeners that are still open and ends the sandbox's processes; resolves when the log is
+   * written. Stores are closed by the code that opened them.
    */
   close(): Promise<void>
 }
@@ -44,6 +49,10 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const log = PinoLog.create(options.log)
   const machine = new RealMachine()
   const http = new NodeHttpListener({ descriptors: machine.openFilesMax(), ...options.http })
+  const sandbox = new IsolateSandbox({
+    clock, log, metrics,
+    limits: { ...defaultSandboxLimits, childrenMax: availableParallelism(), ...options.sandbox },
+  })
   return {
     clock,
     turns,
@@ -55,12 +64,14 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
     compression: new ZlibCompression(turns),
     network,
     http,
+    sandbox,
     log,
     metrics,
     machine,
     close: async () => {
       http.revoke()
       network.revoke()
+      sandbox.close()
       machine.close()
       await log.close()
     },

@@ -12,6 +12,7 @@ import type { Network } from './network/network.ts'
 import type { HttpListener } from './http/http-listener.ts'
 import type { Log } from './log/log.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { Sandbox } from './sandbox/sandbox.ts'
 import type { Machine } from './machine/machine.ts'
 import type { Turns } from './clock/turns.ts'
 
@@ -25,6 +26,8 @@ export interface Runtime {
   readonly compression: Compression
   readonly network: Network
   readonly http: HttpListener
+  /** Runs functions of design documents. */
+  readonly sandbox: Sandbox
   readonly log: Log
   readonly metrics: Metrics
   readonly machine: Machine

@@ -1,0 +1,88 @@
+/** The program of a child process, which runs functions of design documents in isolates (`messages.ts`). */
+import { Worker } from 'node:worker_threads'
+import type ivm from 'isolated-vm'
+import { HostedIsolate, type IsolateLimits } from './hosted-isolate.ts'
+import { frameOf, FrameReader, type CallReply, type Hello, type Reply, type Request } from './messages.ts'
+
+export interface ChildOptions extends IsolateLimits {
+  /** The module to load as isolated-vm. */
+  readonly library: string
+  /**
+   * Milliseconds after which no further call of a request is begun: the others are answered as postponed. The same
+   * happens when the outcomes have more than `resultLengthMax` bytes.
+   */
+  readonly sliceMs: number
+  /** Number of bytes that a request may have. */
+  readonly requestBytesMax: number
+}
+
+/** The descriptor of a pipe on which nothing is sent. It ends when the parent ends, however it ends. */
+const lifelineDescriptor = 3
+
+const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions
+
+endWithParent()
+const library = await loadLibrary()
+send({ unsupported: typeof library === 'string' ? library : null } satisfies Hello, [])
+if (typeof library !== 'string') serve(library)
+
+/** Kills this process when the parent ends. A thread waits for that: the main thread may be in an endless loop. */
+function endWithParent(): void {
+  const wait = `
+    try { require('node:fs').readSync(${lifelineDescriptor}, Buffer.alloc(1)) } catch {}
+    process.kill(process.pid, 'SIGKILL')`
+  new Worker(wait, { eval: true }).unref()
+}
+
+/** Returns isolated-vm, or why it cannot be loaded. */
+async function loadLibrary(): Promise<typeof ivm | string> {
+  try {
+    return (await import(options.library) as { readonly default: typeof ivm }).default
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function serve(loaded: typeof ivm): void {
+  const isolates = new Map<number, HostedIsolate>()
+  const reader = new FrameReader(options.requestBytesMax, (header, body) => {
+    const request = header as Request
+    for (const { id, modules } of request.isolates) isolates.set(id, new HostedIsolate(loaded, options, modules))
+    for (const { isolate, id, source } of request.functions) isolates.get(isolate)?.addFunction(id, source)
+    answer(isolates, request, body)
+    for (const id of request.drop) {
+      isolates.get(id)?.dispose()
+      isolates.delete(id)
+    }
+  })
+  process.stdin.on('data', chunk => reader.push(chunk as Buffer))
+  process.stdin.on('end', () => process.exit())
+}
+
+function answer(isolates: ReadonlyMap<number, HostedIsolate>, request: Request, body: Buffer): void {
+  const end = performance.now() + options.sliceMs
+  const calls: CallReply[] = []
+  const texts: Buffer[] = []
+  let at = 0
+  let textBytes = 0
+  for (const [index, call] of request.calls.entries()) {
+    const items = body.toString('utf8', at, at += call.bytes)
+    const isolate = isolates.get(call.isolate)
+    if (index > 0 && (performance.now() >= end || textBytes >= options.resultLengthMax)) {
+      calls.push({ status: 'postponed' })
+    } else if (isolate === undefined) {
+      calls.push({ status: 'failed', message: 'The request names an unknown isolate' })
+    } else {
+      const { reply, text } = isolate.run(call.function, call.kind, items, call.count)
+      const bytes = Buffer.from(text)
+      textBytes += bytes.length
+      calls.push(reply)
+      texts.push(bytes)
+    }
+  }
+  send({ calls } satisfies Reply, texts)
+}
+
+function send(header: Hello | Reply, body: readonly Uint8Array[]): void {
+  process.stdout.write(frameOf(header, body))
+}

@@ -1,0 +1,197 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import type { SandboxFunction, SandboxLimits } from '../sandbox.ts'
+import { frameOf, FrameReader } from './messages.ts'
+import type { CallKind, CallReply, Hello, Reply, Request } from './messages.ts'
+import type { ChildOptions } from './entry.ts'
+
+/** The isolates of a child; beyond this number the least recently used one is disposed of. */
+const isolatesMax = 16
+/** The functions of an isolate; beyond this number the isolate is made anew. */
+const isolateFunctionsMax = 100
+/** The number of bytes that are reserved for the header of a reply. */
+const headerBytesMax = 1024 * 1024
+/** The share of `callMs` after which a child begins no further call of a message. */
+const sliceShare = 20
+const pageKiB = 4
+/** isolated-vm demands of its process that it does not start from Node's snapshot. */
+const nodeOptions = ['--no-node-snapshot', '--disable-warning=ExperimentalWarning']
+
+/** A call on its way to a child. */
+export interface ChildCall {
+  readonly called: SandboxFunction
+  readonly kind: CallKind
+  readonly count: number
+  /** JSON array of the documents or argument lists, as UTF-8. */
+  readonly items: Uint8Array
+}
+
+/** The reply to one call, and its outcomes as text when it is done. */
+export interface ChildReply { readonly reply: CallReply; readonly text: string }
+
+/** Why a child ended: it was killed for one of these reasons, or ended by itself (`crashed`). */
+export type ChildEnd = 'timeout' | 'memory' | 'closed' | 'crashed'
+
+export interface ChildEvents {
+  /** The child can take a message; or it cannot run functions, for the given reason, and will end. */
+  onReady(unsupported: string | null): void
+  onReplies(replies: readonly ChildReply[]): void
+  /** Called once. Nothing else is called afterwards. */
+  onEnd(end: ChildEnd): void
+}
+
+/** An isolate of the child, as the parent knows it. */
+interface KnownIsolate { readonly id: number; readonly functions: Map<string, number> }
+
+/** One child process and the parent's knowledge about it. It handles one message at a time. */
+export class SandboxChild {
+  readonly #process: ChildProcess
+  /** Undefined when the process could not be started; `onEnd` follows then. */
+  readonly #input: Writable | undefined
+  readonly #output: Readable | undefined
+  readonly #events: ChildEvents
+  /** The isolates that the child has, the least recently used one first. */
+  readonly #isolates = new Map<string, KnownIsolate>()
+  #nextId = 1
+  #end: ChildEnd = 'crashed'
+  #ended = false
+
+  /** @param library the module that the child loads as isolated-vm */
+  constructor(library: string, limits: SandboxLimits, events: ChildEvents) {
+    this.#events = events
+    const options: ChildOptions = {
+      library, heapMiB: limits.heapMiB, resultLengthMax: limits.resultLengthMax, sliceMs: limits.callMs / sliceShare,
+      requestBytesMax: 4 * limits.waitingBytesMax,
+    }
+    this.#process = spawn(process.execPath, [...nodeOptions, entryFile(), JSON.stringify(options)], {
+      // The last pipe carries nothing: the child ends when it closes.
+      cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore', 'pipe'], windowsHide: true,
+    })
+    this.#process.on('error', () => this.#finish())
+    this.#process.on('exit', () => this.#finish())
+    const stdio: readonly unknown[] | undefined = this.#process.stdio
+    if (stdio === undefined || stdio.includes(undefined)) return
+    const [input, output, , lifeline] = stdio as readonly [Writable, Readable, null, Readable]
+    this.#input = input
+    this.#output = output
+    this.#output.on('data', this.#reader(limits))
+    // The end of the process is reported by `exit`, whatever happens to its pipes.
+    for (const stream of [input, output, lifeline]) stream.on('error', () => {})
+    // Only a child that works keeps the parent's process alive.
+    this.#process.unref()
+    for (const stream of [input, lifeline]) (stream as Socket).unref()
+  }
+
+  #reader(limits: SandboxLimits): (chunk: Buffer) => void {
+    // Two calls can reach the limit of a reply together, and a UTF-16 code unit has at most three bytes in UTF-8.
+    const replyBytesMax = headerBytesMax + 6 * limits.resultLengthMax
+    const reader = new FrameReader(replyBytesMax, (header, body) => this.#receive(header, body))
+    return chunk => {
+      try {
+        if (!this.#ended) reader.push(chunk)
+      } catch {
+        this.kill('crashed')
+      }
+    }
+  }
+
+  /** True when the child has the isolate of this function. */
+  knows(called: SandboxFunction): boolean {
+    return this.#isolates.has(isolateName(called))
+  }
+
+  /** Sends calls in one message. The previous message must have been answered. */
+  send(calls: readonly ChildCall[]): void {
+    const request: OpenRequest = { drop: [], isolates: [], functions: [], calls: [] }
+    for (const { called, kind, count, items } of calls) {
+      const isolate = this.#isolateOf(called, request)
+      let id = isolate.functions.get(called.source)
+      if (id === undefined) {
+        id = isolate.functions.size
+        isolate.functions.set(called.source, id)
+        request.functions.push({ isolate: isolate.id, id, source: called.source })
+      }
+      request.calls.push({ isolate: isolate.id, function: id, kind, count, bytes: items.length })
+    }
+    ;(this.#output as Socket).ref()
+    this.#input?.write(frameOf(request satisfies Request, calls.map(({ items }) => items)))
+  }
+
+  /** Returns the resident memory of the process in MiB, or null when the system does not report it. */
+  residentMiB(): number | null {
+    try {
+      const [, pages] = readFileSync(`/proc/${this.#process.pid}/statm`, 'latin1').split(' ')
+      return Number(pages) * pageKiB / 1024
+    } catch {
+      return null
+    }
+  }
+
+  /** Ends the process at once. `onEnd` follows. */
+  kill(end: ChildEnd): void {
+    this.#end = end
+    this.#process.kill('SIGKILL')
+  }
+
+  #receive(header: unknown, body: Buffer): void {
+    (this.#output as Socket).unref()
+    if (Object.hasOwn(header as object, 'unsupported')) return this.#events.onReady((header as Hello).unsupported)
+    let at = 0
+    this.#events.onReplies((header as Reply).calls.map(reply => {
+      if (reply.status !== 'done') return { reply, text: '' }
+      const text = body.toString('utf8', at, at += reply.bytes)
+      return { reply, text }
+    }))
+  }
+
+  #finish(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#output?.destroy()
+    this.#events.onEnd(this.#end)
+  }
+
+  #isolateOf(called: SandboxFunction, request: OpenRequest): KnownIsolate {
+    const name = isolateName(called)
+    const known = this.#isolates.get(name)
+    this.#isolates.delete(name)
+    if (known !== undefined) {
+      const hasRoom = known.functions.has(called.source) || known.functions.size < isolateFunctionsMax
+      if (hasRoom) {
+        this.#isolates.set(name, known)
+        return known
+      }
+      request.drop.push(known.id)
+    }
+    const made: KnownIsolate = { id: this.#nextId++, functions: new Map() }
+    this.#isolates.set(name, made)
+    request.isolates.push({ id: made.id, modules: called.modules })
+    for (const [oldest, { id }] of this.#isolates) {
+      if (this.#isolates.size <= isolatesMax) break
+      this.#isolates.delete(oldest)
+      request.drop.push(id)
+    }
+    return made
+  }
+}
+
+/** A request that is being made. */
+interface OpenRequest {
+  readonly drop: number[]
+  readonly isolates: Request['isolates'][number][]
+  readonly functions: Request['functions'][number][]
+  readonly calls: Request['calls'][number][]
+}
+
+function isolateName({ database, designDocument, modules }: SandboxFunction): string {
+  return JSON.stringify([database, designDocument, modules])
+}
+
+/** The child's program lies beside this file, as TypeScript in a checkout and as JavaScript in a package. */
+function entryFile(): string {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
+  return fileURLToPath(new URL(`./entry.${extension}`, import.meta.url))
+}

@@ -1,0 +1,195 @@
+/**
+ * What functions of design documents find in their context. The source texts of the functions of this file except the
+ * first are evaluated inside the context, so these refer to each other and to nothing else. They keep the built-in
+ * functions that they use, and use no iterators, because functions of the design document may replace these. Such
+ * changes stay in the context, which holds no other design document.
+ */
+import { sourceName } from './function-source.ts'
+
+/** What a host calls in a context. Only texts and the function itself cross between the two. */
+export interface Environment {
+  /**
+   * Calls a function once for each item, and returns the outcomes as text (`outcome-text.ts`).
+   *
+   * @param kind `map`: the function emits rows; `call`: it returns a value
+   * @param items JSON array of the documents (map) or of the argument lists (call)
+   * @param count number of the items
+   * @param lengthMax length of the returned text; when it would be longer, null is returned
+   */
+  run(called: unknown, kind: 'map' | 'call', items: string, count: number, lengthMax: number): string | null
+}
+
+/**
+ * Returns the script that prepares a context. Its value is the `Environment`.
+ *
+ * @param modules JSON text of the object in which `require` looks up modules
+ */
+export function environmentScript(modules: string): string {
+  const parameters = `globalThis, ${JSON.stringify(modules)}, ${JSON.stringify(sourceName)}`
+  return `'use strict'; (function () {
+    ${createTexts}
+    ${createLoader}
+    ${createFailures}
+    return (${createEnvironment})(${parameters})
+  })()`
+}
+
+function createEnvironment(
+  scope: Record<string, unknown>, modulesText: string, functionName: string,
+): Environment {
+  const { parse, stringify } = JSON
+  const { apply } = Reflect
+  const ErrorClass = Error
+  const logLinesMax = 100
+  const texts = createTexts()
+  const load = createLoader(parse(modulesText) as Record<string, unknown>)
+  const failure = createFailures(functionName, texts)
+  let rows = ''
+  let rowCount = 0
+  let logged = ''
+  let logLines = 0
+
+  for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics']) delete scope[name]
+  scope['emit'] = (key: unknown, value: unknown) => {
+    const row = `${texts.json(key)}\n${texts.json(value)}\n`
+    rows += row
+    rowCount++
+  }
+  scope['sum'] = (values: readonly number[]) => {
+    let total = 0
+    for (let index = 0; index < values.length; index++) total += values[index] as number
+    return total
+  }
+  scope['isArray'] = Array.isArray
+  scope['toJSON'] = (value: unknown) => stringify(value)
+  scope['log'] = (value: unknown) => {
+    if (logLines++ >= logLinesMax) return
+    logged += `#${texts.json(texts.shorten(typeof value === 'string' ? value : texts.json(value)))}\n`
+  }
+  scope['require'] = (path: string) => load(path, [])
+
+  function runOne(called: unknown, kind: 'map' | 'call', item: unknown): string {
+    rows = ''
+    rowCount = 0
+    try {
+      if (kind === 'call') return `=${texts.json(apply(called as Function, undefined, item as unknown[]))}\n`
+      apply(called as Function, undefined, [item])
+      return `${rowCount}\n${rows}`
+    } catch (error) {
+      return failure(error)
+    }
+  }
+
+  return {
+    run: (called, kind, items, count, lengthMax) => {
+      const list = parse(items) as unknown[]
+      if (list.length !== count) throw new ErrorClass(`The text has ${list.length} items instead of ${count}.`)
+      logged = ''
+      logLines = 0
+      let outcomes = ''
+      for (let index = 0; index < count; index++) {
+        outcomes += runOne(called, kind, list[index])
+        if (outcomes.length + logged.length > lengthMax) return null
+      }
+      return outcomes + logged
+    },
+  }
+}
+
+interface Texts {
+  /**
+   * Returns a value as JSON: `null` for undefined, name and message for an `Error`. The text has no line breaks,
+   * because `JSON.stringify` escapes those in strings.
+   */
+  json(value: unknown): string
+  /** Cuts a text that is written to the log or into an error. */
+  shorten(text: string): string
+}
+
+function createTexts(): Texts {
+  const { stringify } = JSON
+  const ErrorClass = Error
+  const lengthMax = 1000
+  return {
+    json: value => {
+      const isError = value instanceof ErrorClass
+      return stringify(isError ? { error: `${value.name}`, message: `${value.message}` } : value) ?? 'null'
+    },
+    shorten: text => text.length > lengthMax ? text.slice(0, lengthMax) : text,
+  }
+}
+
+/** Returns the function behind `require`: it loads the module at a path, relative to the names of a folder. */
+function createLoader(modules: Record<string, unknown>): (path: string, folder: readonly string[]) => unknown {
+  const evaluate = eval
+  const { apply } = Reflect
+  const { hasOwn } = Object
+  const loaded = { __proto__: null } as unknown as Record<string, { exports: unknown }>
+
+  /** Returns the names of the members that lead to the module. */
+  function resolve(path: string, folder: readonly string[]): string[] {
+    const steps = `${path}`.split('/')
+    const names: string[] = steps[0] === '.' || steps[0] === '..' ? folder.slice() : []
+    for (let index = 0; index < steps.length; index++) {
+      const step = steps[index] as string
+      if (step === '..') names.pop()
+      else if (step !== '.' && step !== '') names[names.length] = step
+    }
+    return names
+  }
+
+  function find(names: readonly string[]): unknown {
+    let found: unknown = modules
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index] as string
+      const isMember = typeof found === 'object' && found !== null && hasOwn(found, name)
+      found = isMember ? (found as Record<string, unknown>)[name] : undefined
+    }
+    return found
+  }
+
+  return function load(path, folder) {
+    const names = resolve(path, folder)
+    const id = names.join('/')
+    const known = loaded[id]
+    if (known !== undefined) return known.exports
+    const source = find(names)
+    if (typeof source !== 'string') throw new Error(`The design document has no module '${id}'.`)
+    const module = { id, exports: {} as unknown }
+    loaded[id] = module
+    try {
+      const run = evaluate(`(function (module, exports, require) {${source}\n})\n//# sourceURL=module:${id}`)
+      apply(run, module, [module, module.exports, (inner: string) => load(inner, names.slice(0, -1))])
+    } catch (error) {
+      delete loaded[id]
+      if (error instanceof SyntaxError) error.message += ` (in module '${id}')`
+      throw error
+    }
+    return module.exports
+  }
+}
+
+/** Returns the function that describes a thrown value, as a line of the outcomes. */
+function createFailures(functionName: string, { json, shorten }: Texts): (thrown: unknown) => string {
+  const { stringify } = JSON
+  const { apply } = Reflect
+  const { exec } = RegExp.prototype
+  const ErrorClass = Error
+  const framePattern = new RegExp(`(${functionName}|module:[^\\s:()]+):(\\d+):(\\d+)`)
+
+  function describe(error: Error): string {
+    const message = shorten(`${error.name}: ${error.message}`)
+    const frame = apply(exec, framePattern, [`${error.stack}`]) as RegExpExecArray | null
+    if (frame === null) return stringify({ kind: 'error', message, line: null, column: null, module: null })
+    const module = frame[1] === functionName ? null : (frame[1] as string).slice('module:'.length)
+    return stringify({ kind: 'error', message, line: Number(frame[2]), column: Number(frame[3]), module })
+  }
+
+  return thrown => {
+    try {
+      return `!${thrown instanceof ErrorClass ? describe(thrown) : stringify({ kind: 'thrown', json: json(thrown) })}\n`
+    } catch {
+      return '!{}\n'
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * The outcomes of a call as one text, which `createEnvironment` writes. Each line ends with a line feed, and JSON texts
+ * contain none:
+ *
+ * | line | meaning |
+ * |---|---|
+ * | a number | this document has so many rows; two lines follow for each, its key and its value |
+ * | `=` and JSON | the function returned this value |
+ * | `!` and JSON | the function threw: a `Thrown` or a `FunctionFailure` |
+ * | `#` and JSON | a text that was logged; these lines follow the outcomes |
+ */
+import type { CallOutcome, EmittedRow, FunctionFailure, MapOutcome, Thrown } from '../sandbox.ts'
+
+export interface ReadOutcomes<Outcome> { readonly outcomes: readonly Outcome[]; readonly logged: readonly string[] }
+
+/** @throws Error when the text has not `count` outcomes of a map function */
+export function readMapOutcomes(text: string, count: number): ReadOutcomes<MapOutcome> {
+  return readOutcomes(text, count, (line, next) => {
+    const rowCount = Number(line)
+    if (!Number.isSafeInteger(rowCount)) throw new Error('Outcomes of a map function expected')
+    const rows: EmittedRow[] = []
+    for (let row = 0; row < rowCount; row++) rows.push({ key: next(), value: next() })
+    return { kind: 'rows', rows }
+  })
+}
+
+/** @throws Error when the text has not `count` outcomes of calls */
+export function readCallOutcomes(text: string, count: number): ReadOutcomes<CallOutcome> {
+  return readOutcomes(text, count, line => {
+    if (!line.startsWith('=')) throw new Error('Outcomes of calls expected')
+    return { kind: 'value', json: line.slice(1) }
+  })
+}
+
+function readOutcomes<Outcome>(
+  text: string, count: number, read: (line: string, next: () => string) => Outcome,
+): ReadOutcomes<Outcome | Thrown | FunctionFailure> {
+  const lines = text.split('\n')
+  let at = 0
+  const next = () => {
+    // The text behind the last line feed is empty and not a line.
+    if (at >= lines.length - 1) throw new Error('The outcomes end too early')
+    return lines[at++] as string
+  }
+  const outcomes: (Outcome | Thrown | FunctionFailure)[] = []
+  while (outcomes.length < count) {
+    const line = next()
+    outcomes.push(line.startsWith('!') ? readThrown(line.slice(1)) : read(line, next))
+  }
+  return { outcomes, logged: lines.slice(at, -1).map(line => textOf(line.slice(1))) }
+}
+
+/** A hostile function can change what `createEnvironment` writes, so that every member is checked. */
+function readThrown(json: string): Thrown | FunctionFailure {
+  const { kind, json: thrown, message, line, column, module } = jsonObject(json)
+  if (kind === 'thrown' && typeof thrown === 'string') return { kind, json: thrown }
+  return {
+    kind: 'error',
+    message: typeof message === 'string' ? message : 'The function threw a value that cannot be described.',
+    line: typeof line === 'number' ? line : null,
+    column: typeof column === 'number' ? column : null,
+    module: typeof module === 'string' ? module : null,
+  }
+}
+
+/** Returns the text that the JSON stands for, or the JSON itself when it is no text. */
+function textOf(json: string): string {
+  return json.startsWith('"') ? JSON.parse(json) as string : json
+}
+
+function jsonObject(json: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(json)) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,305 @@
+import type { Clock, Timer } from '../clock/clock.ts'
+import type { Log } from '../log/log.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { CallQueue, type PendingCall } from './call-queue.ts'
+import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
+import type { CallKind, CallReply } from './child/messages.ts'
+import { itemsText } from './functions/items-text.ts'
+import { readCallOutcomes, readMapOutcomes, type ReadOutcomes } from './functions/outcome-text.ts'
+import { SandboxError } from './sandbox.ts'
+import type { CallOutcome, JsonText, MapOutcome, Sandbox, SandboxFunction, SandboxLimits } from './sandbox.ts'
+import { childMetrics } from './sandbox-metrics.ts'
+
+/** How often in milliseconds time and memory of the children are checked while one of them works. */
+const watchMs = 25
+/** How many milliseconds a child may take to start. */
+const startMs = 15_000
+/** How many milliseconds after a failed start the next one follows, while other children work. */
+const restartMs = 1000
+
+const loggedMessage = 'A function of a design document logged a line'
+
+export interface IsolateSandboxOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly limits: SandboxLimits
+  /** The module of isolated-vm, by default `isolated-vm`. */
+  readonly library?: string
+}
+
+/** A child of the pool. */
+interface PoolChild {
+  readonly child: SandboxChild
+  /** `starting` until its first message, then `idle` or `busy`, finally `ending`: it was killed. */
+  state: 'starting' | 'idle' | 'busy' | 'ending'
+  /** Monotonic time at which the state began. */
+  since: number
+  /** The calls of the message that the child works on, all of one database. Empty unless it is busy. */
+  calls: readonly PendingCall[]
+}
+
+/**
+ * Runs functions in child processes, each with isolates of isolated-vm. Children are started when calls wait for them.
+ * A message contains calls of one database only, so that ending a child fails no call of another database. A call
+ * whose child ended runs once more, as the only call of its message. When that ends a child too, the call is the cause.
+ */
+export class IsolateSandbox implements Sandbox {
+  readonly #options: IsolateSandboxOptions
+  readonly #queue: CallQueue
+  readonly #children = new Set<PoolChild>()
+  readonly #metrics: ReturnType<typeof childMetrics>
+  #dispatchPlanned = false
+  #watch: Timer | undefined
+  /** Monotonic time before which no child is started beside others, because the last start failed. */
+  #nextStart = 0
+  /** Why no call can run, once that is known. */
+  #refusal: SandboxError | undefined
+
+  constructor(options: IsolateSandboxOptions) {
+    this.#options = options
+    this.#queue = new CallQueue(options.limits)
+    this.#metrics = childMetrics(options.metrics)
+  }
+
+  async compile(called: SandboxFunction): Promise<void> {
+    await this.#add(called, 'compile', [])
+  }
+
+  async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
+    if (documents.length === 0) return []
+    const text = await this.#add(called, 'map', documents)
+    return this.#read(called, () => readMapOutcomes(text, documents.length))
+  }
+
+  async call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]> {
+    if (argumentLists.length === 0) return []
+    const text = await this.#add(called, 'call', argumentLists)
+    return this.#read(called, () => readCallOutcomes(text, argumentLists.length))
+  }
+
+  /** Ends all children. Calls that wait or run reject with `closed`. */
+  close(): void {
+    this.#refuse(new SandboxError('closed', 'The sandbox is closed'))
+    for (const member of this.#children) this.#kill(member, 'closed')
+  }
+
+  #add(called: SandboxFunction, kind: CallKind, items: readonly JsonText[]): Promise<string> {
+    const { callItemsMax } = this.#options.limits
+    return new Promise((resolve, reject) => {
+      if (this.#refusal !== undefined) throw this.#refusal
+      if (items.length > callItemsMax) {
+        throw new SandboxError('too_large', `The call has ${items.length} items; the limit is ${callItemsMax}`)
+      }
+      const text = itemsText(items)
+      const bytes = text.length + called.source.length + called.modules.length
+      this.#queue.add({ called, kind, count: items.length, items: text, bytes, retried: false, resolve, reject })
+      this.#planDispatch()
+    })
+  }
+
+  #read<Outcome>(called: SandboxFunction, read: () => ReadOutcomes<Outcome>): readonly Outcome[] {
+    const { database, designDocument } = called
+    try {
+      const { outcomes, logged } = read()
+      for (const line of logged) this.#options.log.info({ database, designDocument, line }, loggedMessage)
+      return outcomes
+    } catch (error) {
+      throw new SandboxError('crashed', `The outcomes cannot be read: ${(error as Error).message}`)
+    }
+  }
+
+  /** Sends waiting calls at the end of this turn, so that the calls of one turn share messages. */
+  #planDispatch(): void {
+    if (this.#dispatchPlanned) return
+    this.#dispatchPlanned = true
+    this.#options.clock.setImmediate(() => {
+      this.#dispatchPlanned = false
+      this.#dispatch()
+    })
+  }
+
+  #dispatch(): void {
+    const share = Math.max(1, Math.floor(this.#options.limits.childrenMax / 2))
+    for (const database of this.#queue.databases()) {
+      for (let used = this.#usedBy(database); used < share && this.#sendNext(database); used++);
+    }
+    this.#metrics.waiting.set(this.#queue.waiting)
+  }
+
+  /** Sends the next message of a database. Returns false when no call of it waits, or no child is idle. */
+  #sendNext(database: string): boolean {
+    const next = this.#queue.peek(database)
+    if (next === undefined) return false
+    const idle = this.#idleFor(next.called)
+    if (idle === undefined) {
+      this.#start()
+      return false
+    }
+    this.#change(idle, 'busy', this.#queue.take(database))
+    idle.child.send(idle.calls)
+    return true
+  }
+
+  #usedBy(database: string): number {
+    return [...this.#children].filter(({ calls }) => calls[0]?.called.database === database).length
+  }
+
+  #idleFor(called: SandboxFunction): PoolChild | undefined {
+    const idle = [...this.#children].filter(({ state }) => state === 'idle')
+    return idle.find(({ child }) => child.knows(called)) ?? idle[0]
+  }
+
+  /** Starts a child unless there are enough, or one is already starting. */
+  #start(): void {
+    const { clock, limits, library = 'isolated-vm' } = this.#options
+    const members = [...this.#children]
+    if (members.length >= limits.childrenMax || members.some(({ state }) => state === 'starting')) return
+    if (members.length > 0 && clock.monotonic() < this.#nextStart) return
+    const member: PoolChild = {
+      child: new SandboxChild(library, limits, {
+        onReady: unsupported => this.#ready(member, unsupported),
+        onReplies: replies => this.#answer(member, replies),
+        onEnd: end => this.#ended(member, end),
+      }),
+      state: 'starting',
+      since: clock.monotonic(),
+      calls: [],
+    }
+    this.#children.add(member)
+    this.#metrics.children.set(this.#children.size)
+    this.#watchChildren()
+  }
+
+  #ready(member: PoolChild, unsupported: string | null): void {
+    if (member.state !== 'starting') return
+    if (unsupported !== null) {
+      this.#refuse(new SandboxError('unsupported',
+        `This machine runs no functions of design documents, because isolated-vm cannot be loaded: ${unsupported}`))
+      return this.#kill(member, 'closed')
+    }
+    this.#change(member, 'idle', [])
+    this.#planDispatch()
+  }
+
+  #answer(member: PoolChild, replies: readonly ChildReply[]): void {
+    if (member.state !== 'busy') return
+    const { calls } = member
+    if (replies.length !== calls.length) return this.#kill(member, 'crashed')
+    this.#change(member, 'idle', [])
+    const postponed = calls.filter((call, index) => replies[index]?.reply.status === 'postponed')
+    this.#queue.putBack(postponed)
+    for (const [index, call] of calls.entries()) {
+      const { reply, text } = replies[index] as ChildReply
+      if (reply.status !== 'postponed') this.#settle(call, reply, text)
+    }
+    this.#planDispatch()
+  }
+
+  #settle(call: PendingCall, reply: CallReply, text: string): void {
+    this.#queue.settle(call)
+    if (reply.status === 'done') call.resolve(text)
+    else call.reject(this.#errorOf(reply))
+  }
+
+  #errorOf(reply: CallReply): SandboxError {
+    const { heapMiB, resultLengthMax } = this.#options.limits
+    switch (reply.status) {
+      case 'compilation':
+        return new SandboxError('compilation', reply.message, { line: reply.line, column: reply.column, module: null })
+      case 'memory': return new SandboxError('memory', `The function used more than ${heapMiB} MiB of memory`)
+      case 'too_large':
+        return new SandboxError('too_large', `The results are longer than ${resultLengthMax} characters`)
+      case 'failed': return new SandboxError('crashed', `The call failed: ${reply.message}`)
+      default: return new SandboxError('crashed', `The call was not run: ${reply.status}`)
+    }
+  }
+
+  #ended(member: PoolChild, end: ChildEnd): void {
+    const { state, calls } = member
+    this.#children.delete(member)
+    this.#metrics.children.set(this.#children.size)
+    if (end !== 'closed') this.#report(member, end)
+    if (state === 'starting' && this.#refusal === undefined) this.#failStart()
+    const again: PendingCall[] = []
+    for (const call of calls) {
+      const isCause = call.retried || (calls.length === 1 && end === 'timeout')
+      if (this.#refusal === undefined && !isCause) {
+        call.retried = true
+        again.push(call)
+      } else {
+        this.#queue.settle(call)
+        call.reject(this.#refusal ?? this.#endError(end))
+      }
+    }
+    this.#queue.putBack(again)
+    this.#planDispatch()
+  }
+
+  #endError(end: ChildEnd): SandboxError {
+    const { callMs, residentMiB } = this.#options.limits
+    if (end === 'timeout') return new SandboxError('timeout', `The function took longer than ${callMs} ms`)
+    if (end === 'memory') return new SandboxError('memory', `The function's process used more than ${residentMiB} MiB`)
+    return new SandboxError('crashed', 'The function ended its process')
+  }
+
+  /** Without children no call can run. The next calls try to start one again. */
+  #failStart(): void {
+    this.#nextStart = this.#options.clock.monotonic() + restartMs
+    if (this.#children.size > 0) return
+    for (const call of this.#queue.takeAll()) {
+      this.#queue.settle(call)
+      call.reject(new SandboxError('crashed', 'A process for functions of design documents could not be started'))
+    }
+  }
+
+  #refuse(error: SandboxError): void {
+    this.#refusal ??= error
+    for (const call of this.#queue.takeAll()) {
+      this.#queue.settle(call)
+      call.reject(this.#refusal)
+    }
+  }
+
+  #change(member: PoolChild, state: PoolChild['state'], calls: readonly PendingCall[]): void {
+    member.state = state
+    member.calls = calls
+    member.since = this.#options.clock.monotonic()
+    if (state === 'busy') this.#watchChildren()
+  }
+
+  #kill(member: PoolChild, end: ChildEnd): void {
+    if (member.state !== 'starting') member.state = 'ending'
+    member.child.kill(end)
+  }
+
+  #report(member: PoolChild, end: ChildEnd): void {
+    this.#metrics.ended.add(1, { reason: end })
+    const designDocuments = new Set(member.calls.map(({ called }) => called.designDocument))
+    this.#options.log.warn(
+      { reason: end, database: member.calls[0]?.called.database, designDocuments: [...designDocuments] },
+      'A process that ran functions of design documents ended',
+    )
+  }
+
+  /** Checks the children as long as one of them works, and once more afterwards. */
+  #watchChildren(): void {
+    this.#watch ??= this.#options.clock.setTimer(watchMs, () => {
+      this.#watch = undefined
+      const works = [...this.#children].some(({ state }) => state !== 'idle')
+      for (const member of this.#children) this.#check(member)
+      if (works) this.#watchChildren()
+    })
+  }
+
+  #check(member: PoolChild): void {
+    const { callMs, residentMiB } = this.#options.limits
+    const age = this.#options.clock.monotonic() - member.since
+    if (member.state === 'starting' && age > startMs) this.#kill(member, 'timeout')
+    if (member.state === 'busy' && age > callMs) return this.#kill(member, 'timeout')
+    const resident = member.child.residentMiB() ?? 0
+    if (member.state === 'busy' && resident > residentMiB) this.#kill(member, 'memory')
+    // An idle child that keeps much memory is replaced before the next call pays for it.
+    if (member.state === 'idle' && resident > residentMiB / 2) this.#kill(member, 'closed')
+  }
+}

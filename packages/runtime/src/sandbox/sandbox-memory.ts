@@ -1,0 +1,80 @@
+import { createContext, runInContext, Script } from 'node:vm'
+import { environmentScript, type Environment } from './functions/environment.ts'
+import { compileFunction, ScriptSyntaxError, sourceName, type ScriptContext } from './functions/function-source.ts'
+import { itemsText } from './functions/items-text.ts'
+import { readCallOutcomes, readMapOutcomes } from './functions/outcome-text.ts'
+import { defaultSandboxLimits, SandboxError } from './sandbox.ts'
+import type { CallOutcome, JsonText, MapOutcome, Sandbox, SandboxFunction } from './sandbox.ts'
+
+interface MemoryIsolate {
+  readonly scripts: ScriptContext<unknown>
+  readonly environment: Environment
+  /** Compiled functions by source. */
+  readonly functions: Map<string, unknown>
+}
+
+/**
+ * Runs functions in this process, synchronously and without limits of time and memory. A context of `node:vm` is no
+ * boundary, so that only functions that are trusted may run here: those of tests and of the simulator.
+ */
+export class MemorySandbox implements Sandbox {
+  readonly #isolates = new Map<string, MemoryIsolate>()
+
+  async compile(called: SandboxFunction): Promise<void> {
+    this.#compiled(called)
+  }
+
+  async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
+    return readMapOutcomes(this.#run(called, 'map', documents), documents.length).outcomes
+  }
+
+  async call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]> {
+    return readCallOutcomes(this.#run(called, 'call', argumentLists), argumentLists.length).outcomes
+  }
+
+  #run(called: SandboxFunction, kind: 'map' | 'call', items: readonly JsonText[]): string {
+    const { callItemsMax, resultLengthMax } = defaultSandboxLimits
+    const { environment, value } = this.#compiled(called)
+    const text = items.length > callItemsMax
+      ? null
+      : environment.run(value, kind, itemsText(items).toString(), items.length, resultLengthMax)
+    if (text === null) throw new SandboxError('too_large', 'The call has too many items or too long results')
+    return text
+  }
+
+  #compiled(called: SandboxFunction): { readonly environment: Environment; readonly value: unknown } {
+    const name = JSON.stringify([called.database, called.designDocument, called.modules])
+    let isolate = this.#isolates.get(name)
+    if (isolate === undefined) this.#isolates.set(name, isolate = createIsolate(called.modules))
+    const { scripts, environment, functions } = isolate
+    if (!functions.has(called.source)) functions.set(called.source, compileFunction(called.source, scripts))
+    return { environment, value: functions.get(called.source) }
+  }
+}
+
+function createIsolate(modules: string): MemoryIsolate {
+  const context = createContext({})
+  const environment = runInContext(environmentScript(modules), context) as Environment
+  const scripts: ScriptContext<unknown> = {
+    compile: (code, columnOffset) => {
+      const script = compileScript(code, columnOffset)
+      return () => script.runInContext(context)
+    },
+    isFunction: value => typeof value === 'function',
+  }
+  return { scripts, environment, functions: new Map() }
+}
+
+function compileScript(code: string, columnOffset: number): Script {
+  try {
+    return new Script(code, { filename: sourceName, columnOffset })
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    // The stack begins with the file and line, the text of the line, and a mark below the column.
+    const [place = '', , mark = ''] = (error.stack ?? '').split('\n')
+    const line = Number(/:(\d+)$/.exec(place)?.[1] ?? NaN)
+    const column = mark.indexOf('^') + 1 + (line === 1 ? columnOffset : 0)
+    throw Number.isNaN(line)
+      ? new ScriptSyntaxError(error.message, null, null) : new ScriptSyntaxError(error.message, line, column)
+  }
+}

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { SandboxError, type MapOutcome, type Sandbox, type SandboxFunction, type SourcePosition } from './sandbox.ts'
+
+export interface SandboxSuiteHost {
+  /** Called once, before the first test. */
+  open(): Sandbox
+  close(): void
+}
+
+/** Tests that every `Sandbox` must pass. */
+export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
+  describe(`sandbox: ${name}`, () => {
+    let sandbox: Sandbox
+    before(() => { sandbox = host.open() })
+    after(() => host.close())
+    const map = (source: string, ...documents: string[]) => sandbox.map(functionOf(source), documents)
+    const call = async (source: string, ...items: string[]) => await sandbox.call(functionOf(source), items)
+    const refusal = async (promise: Promise<unknown>): Promise<SandboxError> => {
+      const error = await promise.then(() => assert.fail('no error'), (thrown: unknown) => thrown)
+      assert(error instanceof SandboxError, String(error))
+      return error
+    }
+
+    describe('map functions', () => {
+      it('emit rows for each document, in the order of the calls', async () => {
+        const outcomes = await map('function (doc) { emit(doc.n, [doc.n]); if (doc.n > 1) emit("a\\nb") }',
+          '{"n":1}', '{"n": 2,\n"x":"\u2028"}')
+        assert.deepEqual(outcomes, [
+          rowsOf(['1', '[1]']), rowsOf(['2', '[2]'], ['"a\\nb"', 'null']),
+        ])
+      })
+
+      it('emit null for undefined, and name and message of errors', async () => {
+        const source = 'doc => { emit(); emit(undefined, new TypeError("bad")); emit({a: undefined}) }'
+        const outcomes = await map(source, '{}')
+        assert.deepEqual(outcomes, [rowsOf(
+          ['null', 'null'], ['null', '{"error":"TypeError","message":"bad"}'], ['{}', 'null'],
+        )])
+      })
+
+      it('receive documents as bytes', async () => {
+        const document = Buffer.from('{"name":"\u00e4\u{1f600}"}')
+        assert.deepEqual(await sandbox.map(functionOf('doc => emit(doc.name)'), [document, '{"name":"b"}']), [
+          rowsOf(['"\u00e4\u{1f600}"', 'null']), rowsOf(['"b"', 'null']),
+        ])
+      })
+
+      it('lose the rows of a document for which they throw, and of no other one', async () => {
+        const source = 'function (doc) {\n  emit(1);\n  if (doc.bad) doc.missing.member;\n}'
+        const [first, second, third] = await map(source, '{}', '{"bad":true}', '{}')
+        assert.deepEqual([first, third], [rowsOf(['1', 'null']), rowsOf(['1', 'null'])])
+        assert.deepEqual(second, {
+          kind: 'error', message: "TypeError: Cannot read properties of undefined (reading 'member')",
+          line: 3, column: 28, module: null,
+        })
+      })
+
+      it('do not see how another function changed a document', async () => {
+        await map('doc => { doc.n = 2; emit(doc.n) }', '{"n":1}')
+        assert.deepEqual(await map('doc => emit(doc.n)', '{"n":1}'), [rowsOf(['1', 'null'])])
+      })
+
+      it('may be missing documents', async () => {
+        assert.deepEqual(await map('doc => emit(doc.n)'), [])
+      })
+    })
+
+    describe('calls', () => {
+      it('return JSON', async () => {
+        const outcomes = await call('(a, b) => b === undefined ? undefined : { sum: a + b }', '[1,2]', '[1]')
+        assert.deepEqual(outcomes, [{ kind: 'value', json: '{"sum":3}' }, { kind: 'value', json: 'null' }])
+      })
+
+      it('reduce with keys, values and rereduce', async () => {
+        const source = 'function (keys, values, rereduce) { return rereduce ? sum(values) : keys.length }'
+        assert.deepEqual(await call(source, '[[["a","id1"],["b","id2"]],[5,6],false]', '[null,[2,3],true]'), [
+          { kind: 'value', json: '2' }, { kind: 'value', json: '5' },
+        ])
+      })
+
+      it('return what was thrown unless it is an error', async () => {
+        const source = 'function (newDoc) { throw newDoc }'
+        assert.deepEqual(await call(source, '[{"forbidden":"no"}]', '[{"unauthorized":"who?"}]', '["text"]'), [
+          { kind: 'thrown', json: '{"forbidden":"no"}' }, { kind: 'thrown', json: '{"unauthorized":"who?"}' },
+          { kind: 'thrown', json: '"text"' },
+        ])
+      })
+
+      it('report results that are not JSON', async () => {
+        const [big, circular] = await call('kind => { const o = {}; o.o = o; return kind ? 1n : o }', '[1]', '[0]')
+        assert(big?.kind === 'error' && /BigInt/.test(big.message))
+        assert(circular?.kind === 'error' && /circular/.test(circular.message))
+      })
+    })
+
+    describe('sources', () => {
+      const forms: Readonly<Record<string, string>> = {
+        'a bare function': 'function (x) { return x + 1 }',
+        'a function with a name': 'function add(x) { return x + 1 }',
+        'an arrow function': 'x => x + 1',
+        'a function in parentheses': '(function (x) { return x + 1 })',
+        'a function that ends with a semicolon': 'function(x) { return x + 1 };',
+        'a function that ends with a comment': 'function(x) { return x + 1 } // one more',
+        'a function behind a comment': '/* one */\n// more\nfunction(x) { return x + 1 }',
+        'a variable and a bare function': 'var one = 1;\nfunction(x) { return x + one }',
+        'another function and a bare function': 'function one() { return 1 }\nfunction(x) { return x + one() }',
+        'a script that ends with an arrow function': 'const one = 1; x => x + one',
+        'a function that a function returns': '(function (one) { return function (x) { return x + one } })(1)',
+        'current syntax': 'x => ({ y: null }).y?.z ?? [x].at(-1) + [1, 2].toSorted()[0]',
+      }
+      for (const [form, source] of Object.entries(forms)) {
+        it(`may be ${form}`, async () => {
+          await sandbox.compile(functionOf(source))
+          assert.deepEqual(await call(source, '[1]'), [{ kind: 'value', json: '2' }])
+        })
+      }
+
+      it('do not share the variables of their scripts', async () => {
+        const of = (own: number) => `const own = ${own}; function help() { return own }\nfunction() { return help() }`
+        await call(of(1), '[]')
+        assert.deepEqual(await call(of(2), '[]'), [{ kind: 'value', json: '2' }])
+        assert.deepEqual(await call(of(1), '[]'), [{ kind: 'value', json: '1' }])
+      })
+
+      const broken: readonly (readonly [string, RegExp, number | null, number | null])[] = [
+        ['function (doc) { emit(doc. }', /Unexpected token/, 1, 28],
+        ['function (doc) {\n  emit(doc.a;\n}', /missing \) after argument/, 2, 12],
+        ['function help() {}\nfunction (doc) {\n  let x = ;\n}', /Unexpected token ';'/, 3, 11],
+        ['PERFORM EMIT.', /Unexpected identifier/, 1, 9],
+        ['42', /not evaluate to a function/, null, null],
+        ['missing.member', /ReferenceError: missing is not defined/, null, null],
+        ['', /./, null, null],
+      ]
+      for (const [source, message, line, column] of broken) {
+        it(`that are broken are refused: ${JSON.stringify(source)}`, async () => {
+          for (const promise of [sandbox.compile(functionOf(source)), map(source, '{}'), call(source, '[]')]) {
+            const error = await refusal(promise)
+            assert.equal(error.code, 'compilation')
+            assert.match(error.message, message)
+            if (source !== '') assert.deepEqual(error.position, positionOf(line, column))
+          }
+        })
+      }
+    })
+
+    describe('globals', () => {
+      it('are sum, isArray, toJSON and log', async () => {
+        const source = '() => { log("a"); return [sum([1, 2]), isArray([]), isArray({}), toJSON({ b: 1 })] }'
+        assert.deepEqual(await call(source, '[]'), [{ kind: 'value', json: '[3,true,false,"{\\"b\\":1}"]' }])
+      })
+
+      it('do not include those of Node.js, nor memory that is shared', async () => {
+        const shared = ['WebAssembly', 'SharedArrayBuffer', 'Atomics']
+        const names = ['process', 'module', 'Buffer', 'setTimeout', 'fetch', ...shared]
+        const source = `() => [${names.map(name => `typeof ${name}`).join()}]`
+        const [outcome] = await call(source, '[]')
+        assert.deepEqual(outcome, { kind: 'value', json: JSON.stringify(names.map(() => 'undefined')) })
+      })
+    })
+
+    describe('library modules', () => {
+      const modules = JSON.stringify({ views: { lib: {
+        one: 'exports.value = 1',
+        two: 'var one = require("./one");\nmodule.exports = function () { return one.value + 1 }',
+        deep: { three: 'exports.value = require("../two")() + require("views/lib/one").value; exports.id = module.id' },
+        broken: 'exports.fail = function () {\n  throw new Error("broken")\n}',
+        syntax: 'exports = (',
+        counter: 'var count = 0; exports.next = function () { return ++count }',
+      } } })
+      const withModules = (source: string) => ({ ...functionOf(source), modules })
+
+      it('are found by absolute and relative paths', async () => {
+        const source = '() => { var three = require("views/lib/deep/three"); return [three.value, three.id] }'
+        assert.deepEqual(await sandbox.call(withModules(source), ['[]']), [
+          { kind: 'value', json: '[3,"views/lib/deep/three"]' },
+        ])
+      })
+
+      it('are loaded once', async () => {
+        const source = '() => [require("views/lib/counter").next(), require("./views/lib/counter").next()]'
+        assert.deepEqual(await sandbox.call(withModules(source), ['[]']), [{ kind: 'value', json: '[1,2]' }])
+      })
+
+      it('have their path in the position of an error', async () => {
+        const [outcome] = await sandbox.call(withModules('() => require("views/lib/broken").fail()'), ['[]'])
+        assert.deepEqual(outcome, {
+          kind: 'error', message: 'Error: broken', line: 2, column: 9, module: 'views/lib/broken',
+        })
+      })
+
+      it('are an error of the call when they are missing or broken', async () => {
+        const missing = ['views/lib/none', 'views/lib', 'constructor', '__proto__/x', 'node:fs', '../../etc/passwd']
+        for (const path of missing) {
+          const [outcome] = await sandbox.call(withModules(`() => require(${JSON.stringify(path)})`), ['[]'])
+          assert(outcome?.kind === 'error' && /has no module/.test(outcome.message), path)
+        }
+        const [outcome] = await sandbox.call(withModules('() => require("views/lib/syntax")'), ['[]'])
+        assert(outcome?.kind === 'error' && /module 'views\/lib\/syntax'/.test(outcome.message))
+      })
+    })
+
+    it('refuses calls with too many items, and too long results', async () => {
+      const many = await refusal(sandbox.map(functionOf('doc => {}'), Array(1001).fill('{}')))
+      const long = await refusal(call('() => "x".repeat(17 * 1024 * 1024)', '[]'))
+      assert.deepEqual([many.code, long.code], ['too_large', 'too_large'])
+    })
+  })
+}
+
+function functionOf(source: string): SandboxFunction {
+  return { database: 'db', designDocument: '_design/d', modules: '{}', source }
+}
+
+function rowsOf(...rows: readonly (readonly [string, string])[]): MapOutcome {
+  return { kind: 'rows', rows: rows.map(([key, value]) => ({ key, value })) }
+}
+
+function positionOf(line: number | null, column: number | null): SourcePosition {
+  return { line, column, module: null }
+}

@@ -1,0 +1,129 @@
+/**
+ * Runs JavaScript functions of design documents, such as map and reduce functions, filters and validations. The
+ * functions are not trusted. `IsolateSandbox` runs them in child processes, `MemorySandbox` in this process (trusted
+ * functions of tests only). Both run `sandbox-suite`.
+ *
+ * A source is `function (doc) {}`, with or without a name, an arrow function, another expression that returns a
+ * function, or a script whose last statement is one of these. The language is that of the running Node.js. Functions
+ * find the globals `emit`, `sum`, `isArray`, `toJSON`, `log` and `require`, and none of Node.js.
+ */
+export interface Sandbox {
+  /**
+   * Compiles a function without calling it.
+   *
+   * @throws SandboxError `compilation` with line and column, and the codes of all calls
+   */
+  compile(called: SandboxFunction): Promise<void>
+  /**
+   * Calls a map function with each document, in their order. A function that throws for one document is called with the
+   * next ones all the same.
+   *
+   * @param documents at most `SandboxLimits.callItemsMax` documents
+   * @returns one outcome for each document
+   * @throws SandboxError
+   */
+  map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]>
+  /**
+   * Calls a function with each list of arguments, in their order. Each text is a JSON array: `[newDoc, oldDoc, userCtx,
+   * secObj]` for a validation, `[keys, values, rereduce]` for a reduce function.
+   *
+   * @param argumentLists at most `SandboxLimits.callItemsMax` lists
+   * @returns one outcome for each list
+   * @throws SandboxError
+   */
+  call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]>
+}
+
+/** Valid JSON, as text or as its UTF-8 bytes. */
+export type JsonText = string | Uint8Array
+
+/** A function, and the isolate in which it runs. Functions with equal first three members share one isolate. */
+export interface SandboxFunction {
+  /** Names the database. Its calls share one queue and a share of the child processes. */
+  readonly database: string
+  /** The id of the design document. */
+  readonly designDocument: string
+  /** JSON text of an object. `require('a/b')` finds the source text of a module in its member `a`, member `b`. */
+  readonly modules: string
+  readonly source: string
+}
+
+/** A row that a map function emitted, as JSON texts. */
+export interface EmittedRow { readonly key: string; readonly value: string }
+
+/** The rows of one document in the order of the calls of `emit`, or why the function failed for this document. */
+export type MapOutcome = { readonly kind: 'rows'; readonly rows: readonly EmittedRow[] } | Thrown | FunctionFailure
+
+/** The JSON text of what the function returned (`null` for undefined). */
+export type CallOutcome = { readonly kind: 'value'; readonly json: string } | Thrown | FunctionFailure
+
+/** The function threw a value that is not an `Error`: its JSON text, for instance `{"forbidden":"..."}`. */
+export interface Thrown { readonly kind: 'thrown'; readonly json: string }
+
+/** The function threw an `Error`, or what it returned, emitted or threw is not JSON. */
+export interface FunctionFailure extends SourcePosition { readonly kind: 'error'; readonly message: string }
+
+/** Where an error occurred. The members are null when it is not known. Lines and columns count from 1. */
+export interface SourcePosition {
+  readonly line: number | null
+  readonly column: number | null
+  /** The path of the library module, as in `require`; null for the function itself. */
+  readonly module: string | null
+}
+
+/** Limits of one node. */
+export interface SandboxLimits {
+  /** Milliseconds that one call may take. */
+  readonly callMs: number
+  /** Heap of an isolate in MiB, at least 8. */
+  readonly heapMiB: number
+  /** Resident memory of a child process in MiB. It is sampled where the system has a /proc folder. */
+  readonly residentMiB: number
+  /** Number of child processes. One database may use half of them, but at least one. */
+  readonly childrenMax: number
+  /** Number of calls of one database that wait or run. */
+  readonly databaseCallsMax: number
+  /** Bytes of arguments and sources of all calls that wait or run. */
+  readonly waitingBytesMax: number
+  /** Number of documents or argument lists of one call. */
+  readonly callItemsMax: number
+  /** Length of the results of one call, in UTF-16 code units. */
+  readonly resultLengthMax: number
+}
+
+/** The limits, except `childrenMax`, which depends on the machine. */
+export const defaultSandboxLimits: Omit<SandboxLimits, 'childrenMax'> = {
+  callMs: 5000,
+  heapMiB: 64,
+  residentMiB: 512,
+  databaseCallsMax: 1000,
+  waitingBytesMax: 64 * 1024 * 1024,
+  callItemsMax: 1000,
+  resultLengthMax: 16 * 1024 * 1024,
+}
+
+export type SandboxErrorCode =
+  | 'compilation' // the source is no function; the error has the position
+  | 'timeout' // the call took longer than `callMs`
+  | 'memory' // the call used more than `heapMiB` or `residentMiB`
+  | 'crashed' // the call ended its process in another way
+  | 'too_large' // the results exceed `resultLengthMax`, or the call has too many items: try fewer items in a call
+  | 'overloaded' // a bounded queue is full: try later
+  | 'unsupported' // this machine has no isolated-vm: it runs no functions of design documents
+  | 'closed' // the node is shutting down
+
+/** Why a call failed as a whole. */
+export class SandboxError extends Error {
+  override readonly name = 'SandboxError'
+  readonly code: SandboxErrorCode
+  /** Known for `compilation` only. */
+  readonly position: SourcePosition
+
+  constructor(code: SandboxErrorCode, message: string, position: SourcePosition = unknownPosition) {
+    super(message)
+    this.code = code
+    this.position = position
+  }
+}
+
+export const unknownPosition: SourcePosition = { line: null, column: null, module: null }

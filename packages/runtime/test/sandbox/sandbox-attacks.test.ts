@@ -1,0 +1,158 @@
+import { expect } from 'chai'
+import type { CallOutcome, SandboxFunction } from '../../src/sandbox/sandbox.ts'
+import { SandboxError } from '../../src/sandbox/sandbox.ts'
+import { functionOf, openSandbox } from './test-sandbox.ts'
+
+const limits = { callMs: 300, heapMiB: 16, residentMiB: 200, childrenMax: 2 }
+const { sandbox, log } = openSandbox(limits)
+
+const call = (called: SandboxFunction, items = ['[]']): Promise<readonly CallOutcome[]> => sandbox.call(called, items)
+const codeOf = (promise: Promise<readonly CallOutcome[]>): Promise<string> => promise.then(
+  ([outcome]) => String(outcome?.kind), (error: unknown) => error instanceof SandboxError ? error.code : String(error),
+)
+
+describe('a hostile function costs its own call an error and nothing else', () => {
+  after(() => sandbox.close())
+
+  // The other database's calls run before, beside and after the attack.
+  const neighbour = functionOf('n => n + 1', 'neighbour')
+  async function attack(source: string): Promise<string> {
+    expect(await call(neighbour, ['[1]'])).to.deep.equal([{ kind: 'value', json: '2' }])
+    const outcome = codeOf(call(functionOf(source, 'hostile')))
+    const beside = await Promise.all(Array.from({ length: 10 }, (_, n) => call(neighbour, [`[${n}]`])))
+    expect(beside.flat()).to.deep.equal(Array.from({ length: 10 }, (_, n) => ({ kind: 'value', json: `${n + 1}` })))
+    const code = await outcome
+    expect(await call(neighbour, ['[2]'])).to.deep.equal([{ kind: 'value', json: '3' }])
+    // The attacker's other functions go on as well.
+    expect(await call(functionOf('() => 7', 'hostile'))).to.deep.equal([{ kind: 'value', json: '7' }])
+    return code
+  }
+
+  // Collecting garbage below the limit may take longer than the call may take.
+  const exhaustion = ['memory', 'crashed', 'timeout'] as const
+  const attacks: Readonly<Record<string, readonly [source: string, ...codes: string[]]>> = {
+    'an endless loop': ['() => { for (;;); }', 'timeout'],
+    'an endless loop outside of the function': ['(() => { for (;;); })()', 'timeout'],
+    'an endless chain of microtasks': [
+      '() => { const again = () => Promise.resolve().then(again); again(); }', 'timeout', 'value',
+    ],
+    'a pattern that backtracks': ['() => /^(a+)+$/.test("a".repeat(60) + "!")', 'timeout'],
+    'a BigInt power, which no time limit of V8 interrupts': ['() => String(2n ** (2n ** 28n)).length', 'timeout'],
+    'a flood of objects': ['() => { const all = []; for (;;) all.push({}); }', ...exhaustion],
+    'a flood of long strings': [
+      '() => { const all = []; for (let n = 0; ; n++) all.push(("x" + n).repeat(1e6).split("").join("-")); }',
+      ...exhaustion,
+    ],
+    'a flood of typed arrays': [
+      '() => { const all = []; for (;;) all.push(new Uint8Array(1e6).fill(1)); }', 'error',
+    ],
+    'a flood of map entries': ['() => { const all = new Map(); for (let n = 0; ; n++) all.set(n, n); }', ...exhaustion],
+    'an array of a huge length': ['() => new Array(2 ** 32 - 2).fill(1).length', ...exhaustion],
+  }
+  for (const [name, [source, ...codes]] of Object.entries(attacks)) {
+    it(name, async () => {
+      expect(codes).to.include(await attack(source))
+    })
+  }
+
+  it('many at once, from many databases', async () => {
+    const hostile = Array.from({ length: 2 }, (_, n) => codeOf(call(functionOf('() => { for (;;); }', `hostile${n}`))))
+    const innocent = Array.from({ length: 20 }, (_, n) => call(functionOf('n => n', `innocent${n}`), [`[${n}]`]))
+    expect((await Promise.all(innocent)).flat()).to.deep.equal(
+      innocent.map((_, n) => ({ kind: 'value', json: `${n}` })))
+    expect(await Promise.all(hostile)).to.deep.equal(hostile.map(() => 'timeout'))
+  })
+
+  it('beside other calls of its database, which run once more', async () => {
+    const hostile = codeOf(call(functionOf('() => { for (;;); }', 'mixed')))
+    const others = Array.from({ length: 5 }, (_, n) => call(functionOf('n => n', 'mixed', `_design/${n}`), [`[${n}]`]))
+    expect((await Promise.all(others)).flat().map(outcome => 'json' in outcome && outcome.json))
+      .to.deep.equal(['0', '1', '2', '3', '4'])
+    expect(await hostile).to.equal('timeout')
+  })
+
+  it('and is reported in the log', async () => {
+    await codeOf(call(functionOf('() => { for (;;); }', 'loops', '_design/endless')))
+    expect(log.lines.at(-1)).to.deep.include({
+      level: 'warn', fields: { reason: 'timeout', database: 'loops', designDocuments: ['_design/endless'] },
+    })
+  })
+})
+
+describe('a function reaches nothing outside of its isolate', () => {
+  after(() => sandbox.close())
+  const { sandbox: opened } = openSandbox(limits)
+  after(() => opened.close())
+  const valueOf = async (called: SandboxFunction): Promise<string> => {
+    const [outcome] = await opened.call(called, ['[]'])
+    if (outcome === undefined || outcome.kind === 'thrown') throw new Error('no value')
+    return outcome.kind === 'value' ? outcome.json : outcome.message
+  }
+
+  const attempts: Readonly<Record<string, readonly [source: string, result: RegExp]>> = {
+    'no process': ['() => process.env', /process is not defined/],
+    'no process through constructors': [
+      '() => this.constructor.constructor("return process")()', /process is not defined/,
+    ],
+    'no process through the function that calls it': ['function f() { return f.caller }', /^null$/],
+    'no process through the globals': [
+      '() => [emit, log, require, sum].map(f => f.constructor("return typeof process")()).join()',
+      /^"undefined,undefined,undefined,undefined"$/,
+    ],
+    'no process through an error of the host': [
+      `() => {
+        try { (function deep() { deep() })() } catch (e) { return e.constructor.constructor("return typeof process")() }
+      }`, /^"undefined"$/,
+    ],
+    'no stack of the host': [
+      `() => {
+        const hidden = frame => (frame.getFunction() ?? emit).constructor("return typeof process")()
+        Error.prepareStackTrace = (error, frames) => frames.map(hidden)
+        return new Error().stack
+      }`, /^\["undefined"(,"undefined")*\]$/,
+    ],
+    'no modules of Node.js': ['() => require("node:fs")', /has no module 'node:fs'/],
+    'no modules of Node.js by a path': ['() => require("/../../proc/self/environ")', /has no module/],
+    'no isolated-vm': ['() => typeof ivm + typeof _ivm + typeof isolate', /^"undefinedundefinedundefined"$/],
+  }
+  for (const [name, [source, result]] of Object.entries(attempts)) {
+    it(name, async () => expect(await valueOf(functionOf(source))).to.match(result))
+  }
+
+  it('no modules by import()', async () => {
+    const source = '() => { import("node:fs").then(() => { globalThis.imported = true }, () => {}) }'
+    await opened.call(functionOf(source), ['[]']).catch(() => {})
+    expect(await valueOf(functionOf('() => typeof globalThis.imported'))).to.equal('"undefined"')
+    expect(await codeOfImport()).to.equal('compilation')
+  })
+  const codeOfImport = () => opened.compile(functionOf('import fs from "node:fs"; () => fs'))
+    .then(() => 'no error', (error: SandboxError) => error.code)
+
+  it('no globals of another database or design document', async () => {
+    await valueOf(functionOf('() => { globalThis.secret = 1 }', 'owner', '_design/a'))
+    expect(await valueOf(functionOf('() => typeof secret', 'owner', '_design/a'))).to.equal('"number"')
+    expect(await valueOf(functionOf('() => typeof secret', 'owner', '_design/b'))).to.equal('"undefined"')
+    expect(await valueOf(functionOf('() => typeof secret', 'other', '_design/a'))).to.equal('"undefined"')
+  })
+
+  it('no other functions by changing what is shared', async () => {
+    const spoil = `() => {
+      JSON.parse = JSON.stringify = () => "spoiled"
+      Array.prototype.push = Array.prototype.slice = String.prototype.split = () => { throw "spoiled" }
+      Object.prototype.toJSON = () => ({ kind: 7 })
+      Object.prototype.then = () => {}
+      Object.defineProperty(Array.prototype, "0", { set() { throw "spoiled" }, get: () => "spoiled" })
+      Function.prototype.apply = Reflect.apply = () => "spoiled"
+      RegExp.prototype.exec = () => { throw "spoiled" }
+      Object.setPrototypeOf(Error.prototype, null)
+      globalThis.emit = globalThis.eval = globalThis.Error = undefined
+      throw { kind: 1 }
+    }`
+    await opened.call(functionOf(spoil, 'spoiled'), ['[]'])
+    const rows = await opened.map(functionOf('doc => emit(doc.n)', 'clean'), ['{"n":1}'])
+    expect(rows).to.deep.equal([{ kind: 'rows', rows: [{ key: '1', value: 'null' }] }])
+    // What it does to its own design document are errors or odd values of that document's calls.
+    const own = await opened.map(functionOf('doc => { throw new TypeError("x") }', 'spoiled'), ['{}', '{}'])
+    expect(own).to.have.length(2)
+  })
+})

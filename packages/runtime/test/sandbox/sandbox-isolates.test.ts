@@ -1,0 +1,175 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { RealClock } from '../../src/clock/clock-real.ts'
+import { sleep } from '../../src/clock/clock.ts'
+import { SandboxError, type SandboxLimits } from '../../src/sandbox/sandbox.ts'
+import { functionOf, openSandbox } from './test-sandbox.ts'
+
+const isLinux = process.platform === 'linux'
+const endless = '() => { for (;;); }'
+const identity = functionOf('x => x')
+
+describe('the child processes of a sandbox', () => {
+  let opened: ReturnType<typeof openSandbox>
+  const open = (limits: Partial<SandboxLimits> = {}) => (opened = openSandbox(limits)).sandbox
+  afterEach(() => opened.sandbox.close())
+
+  it('are started by the first call only', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    const started = () => childrenOf(process.pid).filter(pid => !before.includes(pid))
+    const sandbox = open()
+    expect(started()).to.have.length(0)
+    await sandbox.call(identity, ['[1]'])
+    expect(started()).to.have.length(1)
+  })
+
+  it('have an empty environment', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    await open().call(identity, ['[1]'])
+    const child = childrenOf(process.pid).find(pid => !before.includes(pid))
+    expect(readFileSync(`/proc/${child}/environ`, 'latin1')).to.equal('')
+  })
+
+  it('are replaced when they are killed, and their calls run once more', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    const sandbox = open()
+    await sandbox.call(identity, ['[1]'])
+    const running = sandbox.call(functionOf('n => { for (let i = 0; i < 1e8; i++); return n }'), ['[1]'])
+    await turn()
+    const [child] = childrenOf(process.pid).filter(pid => !before.includes(pid))
+    process.kill(child as number, 'SIGKILL')
+    expect(await running).to.deep.equal([{ kind: 'value', json: '1' }])
+    expect(opened.log.messages('warn')).to.deep.equal(['A process that ran functions of design documents ended'])
+  })
+
+  it('end when the process of the node is killed, even within an endless loop', async function () {
+    if (!isLinux) return this.skip()
+    const program = fileURLToPath(new URL('./endless.child.ts', import.meta.url))
+    const node = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(node.stdout, 'data')
+    const [child] = childrenOf(node.pid as number)
+    expect(child).to.be.a('number')
+    node.kill('SIGKILL')
+    await until(() => !isRunning(child as number))
+  })
+
+  it('are killed when they use too much memory in a way that their heap limit does not stop', async function () {
+    if (!isLinux) return this.skip()
+    const sandbox = open({ heapMiB: 2048, residentMiB: 150 })
+    const flood = functionOf('() => { const all = []; for (;;) all.push(new Array(1000).fill({})) }')
+    const error = await refusal(sandbox.call(flood, ['[]']))
+    expect([error.code, error.message]).to.deep.equal(['memory', "The function's process used more than 150 MiB"])
+    expect(await sandbox.call(identity, ['[1]'])).to.deep.equal([{ kind: 'value', json: '1' }])
+  })
+
+  it('keep a bounded number of isolates and functions', async () => {
+    const sandbox = open({ childrenMax: 1 })
+    for (let n = 0; n < 40; n++) {
+      const [outcome] = await sandbox.call(functionOf('n => n', `db${n % 20}`), [`[${n}]`])
+      expect(outcome).to.deep.equal({ kind: 'value', json: `${n}` })
+    }
+    const many = Array.from({ length: 250 }, (_, n) => sandbox.call(functionOf(`() => ${n}`), ['[]']))
+    expect((await Promise.all(many)).flat()).to.deep.equal(many.map((_, n) => ({ kind: 'value', json: `${n}` })))
+  })
+
+  it('answer a call that waits behind slow ones of its message', async () => {
+    const sandbox = open({ callMs: 400 })
+    const slow = functionOf('n => { const end = Date.now() + 60; while (Date.now() < end); return n }')
+    const calls = Array.from({ length: 9 }, (_, n) => sandbox.call(slow, [`[${n}]`]))
+    expect((await Promise.all(calls)).flat()).to.deep.equal(calls.map((_, n) => ({ kind: 'value', json: `${n}` })))
+    expect(opened.log.messages('warn')).to.deep.equal([])
+  })
+})
+
+describe('a sandbox of child processes', () => {
+  let opened: ReturnType<typeof openSandbox>
+  afterEach(() => opened.sandbox.close())
+
+  it('bounds the calls of a database, and those that run count', async () => {
+    opened = openSandbox({ databaseCallsMax: 2 })
+    const calls = [1, 2].map(n => opened.sandbox.call(identity, [`[${n}]`]))
+    expect((await refusal(opened.sandbox.call(identity, ['[3]']))).code).to.equal('overloaded')
+    const other = opened.sandbox.call(functionOf('x => x', 'other'), ['[4]'])
+    expect((await Promise.all([...calls, other])).flat().map(outcome => 'json' in outcome && outcome.json))
+      .to.deep.equal(['1', '2', '4'])
+    expect(await opened.sandbox.call(identity, ['[5]'])).to.have.length(1)
+  })
+
+  it('bounds the bytes of all calls', async () => {
+    opened = openSandbox({ waitingBytesMax: 1000 })
+    const text = JSON.stringify(['x'.repeat(600)])
+    const first = opened.sandbox.call(identity, [text])
+    expect((await refusal(opened.sandbox.call(functionOf('x => x', 'other'), [text]))).code).to.equal('overloaded')
+    await first
+    expect(await opened.sandbox.call(identity, [text])).to.have.length(1)
+  })
+
+  it('writes lines of functions to the log', async () => {
+    opened = openSandbox()
+    await opened.sandbox.map(functionOf('doc => log(doc)'), ['{"n":1}', '"text"'])
+    expect(opened.log.lines).to.deep.equal(['{"n":1}', 'text'].map(line => ({
+      level: 'info', message: 'A function of a design document logged a line',
+      fields: { database: 'db', designDocument: '_design/d', line },
+    })))
+  })
+
+  it('rejects calls that wait or run when it is closed, and later ones', async () => {
+    opened = openSandbox({ callMs: 60_000 })
+    const running = refusal(opened.sandbox.call(functionOf(endless), ['[]']))
+    await turn()
+    const waiting = refusal(opened.sandbox.call(identity, ['[1]']))
+    opened.sandbox.close()
+    const codes = await Promise.all([running, waiting, refusal(opened.sandbox.compile(identity))])
+    expect(codes.map(({ code }) => code)).to.deep.equal(['closed', 'closed', 'closed'])
+  })
+
+  it('says that it is not supported where isolated-vm cannot be loaded', async () => {
+    opened = openSandbox({}, 'isolated-vm-of-another-machine')
+    for (const n of [1, 2]) {
+      const error = await refusal(opened.sandbox.call(identity, [`[${n}]`]))
+      expect(error.code).to.equal('unsupported')
+      expect(error.message).to.match(/isolated-vm cannot be loaded: .*isolated-vm-of-another-machine/)
+    }
+  })
+})
+
+async function refusal(promise: Promise<unknown>): Promise<SandboxError> {
+  const error = await promise.then(() => new Error('no error'), (thrown: unknown) => thrown)
+  if (!(error instanceof SandboxError)) throw error
+  return error
+}
+
+function turn(): Promise<void> {
+  return new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+}
+
+/** The test's time limit ends a wait that does not end. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(new RealClock(), 10)
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number)
+    .filter(pid => stateOf(pid)?.parent === parent)
+}
+
+function isRunning(pid: number): boolean {
+  const state = stateOf(pid)?.state
+  return state !== undefined && state !== 'Z'
+}
+
+function stateOf(pid: number): { readonly state: string; readonly parent: number } | undefined {
+  try {
+    // The name of the program, in parentheses, may contain spaces.
+    const [state = '', parent] = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /, '').split(' ')
+    return { state, parent: Number(parent) }
+  } catch {
+    return undefined
+  }
+}
