@@ -12,6 +12,11 @@ import { childMetrics } from './sandbox-metrics.ts'
 
 /** How often in milliseconds time and memory of the children are checked while one of them works. */
 const watchMs = 25
+/**
+ * A call that exceeds its time has this many times the time, as long as its child gets little CPU time: on a busy
+ * machine the call may not be the cause.
+ */
+const busyMachineFactor = 4
 /** How many milliseconds a child may take to start. */
 const startMs = 15_000
 /** How many milliseconds after a failed start the next one follows, while other children work. */
@@ -35,6 +40,8 @@ interface PoolChild {
   state: 'starting' | 'idle' | 'busy' | 'ending'
   /** Monotonic time at which the state began. */
   since: number
+  /** The CPU time of the child at the first check of the message, in milliseconds. Undefined before that check. */
+  cpuMs: number | undefined
   /** The calls of the message that the child works on, all of one database. Empty unless it is busy. */
   calls: readonly PendingCall[]
 }
@@ -164,6 +171,7 @@ export class IsolateSandbox implements Sandbox {
       }),
       state: 'starting',
       since: clock.monotonic(),
+      cpuMs: undefined,
       calls: [],
     }
     this.#children.add(member)
@@ -264,6 +272,7 @@ export class IsolateSandbox implements Sandbox {
   #change(member: PoolChild, state: PoolChild['state'], calls: readonly PendingCall[]): void {
     member.state = state
     member.calls = calls
+    member.cpuMs = undefined
     member.since = this.#options.clock.monotonic()
     if (state === 'busy') this.#watchChildren()
   }
@@ -295,11 +304,16 @@ export class IsolateSandbox implements Sandbox {
   #check(member: PoolChild): void {
     const { callMs, residentMiB } = this.#options.limits
     const age = this.#options.clock.monotonic() - member.since
+    const usage = member.child.usage()
     if (member.state === 'starting' && age > startMs) this.#kill(member, 'timeout')
-    if (member.state === 'busy' && age > callMs) return this.#kill(member, 'timeout')
-    const resident = member.child.residentMiB() ?? 0
-    if (member.state === 'busy' && resident > residentMiB) this.#kill(member, 'memory')
+    if (member.state === 'busy') {
+      member.cpuMs ??= usage?.cpuMs
+      const usedMs = usage === null || member.cpuMs === undefined ? callMs : usage.cpuMs - member.cpuMs
+      const isOver = age > callMs && (usedMs >= callMs / 2 || age > busyMachineFactor * callMs)
+      if (isOver) this.#kill(member, 'timeout')
+      else if (usage !== null && usage.residentMiB > residentMiB) this.#kill(member, 'memory')
+    }
     // An idle child that keeps much memory is replaced before the next call pays for it.
-    if (member.state === 'idle' && resident > residentMiB / 2) this.#kill(member, 'closed')
+    if (member.state === 'idle' && usage !== null && usage.residentMiB > residentMiB / 2) this.#kill(member, 'closed')
   }
 }

@@ -6,6 +6,9 @@ import { readCallOutcomes, readMapOutcomes } from './functions/outcome-text.ts'
 import { defaultSandboxLimits, SandboxError } from './sandbox.ts'
 import type { CallOutcome, JsonText, MapOutcome, Sandbox, SandboxFunction } from './sandbox.ts'
 
+/** The isolates of one sandbox; beyond this number the oldest one is dropped. */
+const isolatesMax = 64
+
 interface MemoryIsolate {
   readonly scripts: ScriptContext<unknown>
   readonly environment: Environment
@@ -45,7 +48,11 @@ export class MemorySandbox implements Sandbox {
   #compiled(called: SandboxFunction): { readonly environment: Environment; readonly value: unknown } {
     const name = JSON.stringify([called.database, called.designDocument, called.modules])
     let isolate = this.#isolates.get(name)
-    if (isolate === undefined) this.#isolates.set(name, isolate = createIsolate(called.modules))
+    if (isolate === undefined) {
+      const [oldest] = this.#isolates.keys()
+      if (this.#isolates.size >= isolatesMax && oldest !== undefined) this.#isolates.delete(oldest)
+      this.#isolates.set(name, isolate = createIsolate(called.modules))
+    }
     const { scripts, environment, functions } = isolate
     if (!functions.has(called.source)) functions.set(called.source, compileFunction(called.source, scripts))
     return { environment, value: functions.get(called.source) }

@@ -93,6 +93,14 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
       })
     })
 
+    it('reports functions that are asynchronous', async () => {
+      const source = 'async function () { throw new Error("late") }'
+      for (const outcomes of [await call(source, '[]'), await map(source, '{}')]) {
+        const [outcome] = outcomes
+        assert(outcome?.kind === 'error' && /asynchronous/.test(outcome.message))
+      }
+    })
+
     describe('sources', () => {
       const forms: Readonly<Record<string, string>> = {
         'a bare function': 'function (x) { return x + 1 }',

@@ -73,7 +73,10 @@ export interface SourcePosition {
 
 /** Limits of one node. */
 export interface SandboxLimits {
-  /** Milliseconds that one call may take. */
+  /**
+   * Milliseconds that one call may take. Where the system has a /proc folder, a call may take up to four times as long
+   * if its process used less than half of these milliseconds of CPU time, because the machine was busy.
+   */
   readonly callMs: number
   /** Heap of an isolate in MiB, at least 8. */
   readonly heapMiB: number
@@ -106,7 +109,7 @@ export type SandboxErrorCode =
   | 'compilation' // the source is no function; the error has the position
   | 'timeout' // the call took longer than `callMs`
   | 'memory' // the call used more than `heapMiB` or `residentMiB`
-  | 'crashed' // the call ended its process in another way
+  | 'crashed' // the call ended its process in another way, or rejected a promise that nobody handles
   | 'too_large' // the results exceed `resultLengthMax`, or the call has too many items: try fewer items in a call
   | 'overloaded' // a bounded queue is full: try later
   | 'unsupported' // this machine has no isolated-vm: it runs no functions of design documents

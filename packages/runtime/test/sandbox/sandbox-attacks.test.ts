@@ -34,7 +34,7 @@ describe('a hostile function costs its own call an error and nothing else', () =
     'an endless loop': ['() => { for (;;); }', 'timeout'],
     'an endless loop outside of the function': ['(() => { for (;;); })()', 'timeout'],
     'an endless chain of microtasks': [
-      '() => { const again = () => Promise.resolve().then(again); again(); }', 'timeout', 'value',
+      '() => { const again = () => Promise.resolve().then(again); again(); }', ...exhaustion,
     ],
     'a pattern that backtracks': ['() => /^(a+)+$/.test("a".repeat(60) + "!")', 'timeout'],
     'a BigInt power, which no time limit of V8 interrupts': ['() => String(2n ** (2n ** 28n)).length', 'timeout'],
@@ -47,6 +47,17 @@ describe('a hostile function costs its own call an error and nothing else', () =
       '() => { const all = []; for (;;) all.push(new Uint8Array(1e6).fill(1)); }', 'error',
     ],
     'a flood of map entries': ['() => { const all = new Map(); for (let n = 0; ; n++) all.set(n, n); }', ...exhaustion],
+    'an endless loop in what it returns': ['() => ({ toJSON() { for (;;); } })', 'timeout'],
+    'an endless recursion': ['() => { const deeper = n => deeper(n + 1) + 1; return deeper(0) }', 'error'],
+    'an endless recursion in what it throws': [
+      '() => { const deeper = () => deeper(); throw { toJSON: deeper } }', 'error',
+    ],
+    'a rejection that nobody handles': ['() => { Promise.reject(new Error("unhandled")); return 1 }', 'crashed'],
+    'an error whose members throw': [
+      '() => { throw Object.defineProperty(new Error("x"), "message", { get() { throw 1 } }) }', 'error',
+    ],
+    'a proxy that throws': ['() => { throw new Proxy({}, { getPrototypeOf() { throw 1 } }) }', 'error'],
+    'a very long message': ['() => { throw new Error("x".repeat(1e6)) }', 'error'],
     'an array of a huge length': ['() => new Array(2 ** 32 - 2).fill(1).length', ...exhaustion],
   }
   for (const [name, [source, ...codes]] of Object.entries(attacks)) {

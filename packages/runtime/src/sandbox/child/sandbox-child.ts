@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +6,7 @@ import type { SandboxFunction, SandboxLimits } from '../sandbox.ts'
 import { frameOf, FrameReader } from './messages.ts'
 import type { CallKind, CallReply, Hello, Reply, Request } from './messages.ts'
 import type { ChildOptions } from './entry.ts'
+import { processUsage, type ProcessUsage } from './process-usage.ts'
 
 /** The isolates of a child; beyond this number the least recently used one is disposed of. */
 const isolatesMax = 16
@@ -16,7 +16,6 @@ const isolateFunctionsMax = 100
 const headerBytesMax = 1024 * 1024
 /** The share of `callMs` after which a child begins no further call of a message. */
 const sliceShare = 20
-const pageKiB = 4
 /** isolated-vm demands of its process that it does not start from Node's snapshot. */
 const nodeOptions = ['--no-node-snapshot', '--disable-warning=ExperimentalWarning']
 
@@ -120,14 +119,9 @@ export class SandboxChild {
     this.#input?.write(frameOf(request satisfies Request, calls.map(({ items }) => items)))
   }
 
-  /** Returns the resident memory of the process in MiB, or null when the system does not report it. */
-  residentMiB(): number | null {
-    try {
-      const [, pages] = readFileSync(`/proc/${this.#process.pid}/statm`, 'latin1').split(' ')
-      return Number(pages) * pageKiB / 1024
-    } catch {
-      return null
-    }
+  /** Returns what the process uses, or null when the system does not report it. */
+  usage(): ProcessUsage | null {
+    return processUsage(this.#process.pid)
   }
 
   /** Ends the process at once. `onEnd` follows. */

@@ -40,6 +40,8 @@ function createEnvironment(
   const { parse, stringify } = JSON
   const { apply } = Reflect
   const ErrorClass = Error
+  const PromiseClass = Promise
+  const { then } = Promise.prototype
   const logLinesMax = 100
   const texts = createTexts()
   const load = createLoader(parse(modulesText) as Record<string, unknown>)
@@ -72,9 +74,12 @@ function createEnvironment(
     rows = ''
     rowCount = 0
     try {
-      if (kind === 'call') return `=${texts.json(apply(called as Function, undefined, item as unknown[]))}\n`
-      apply(called as Function, undefined, [item])
-      return `${rowCount}\n${rows}`
+      const returned: unknown = apply(called as Function, undefined, kind === 'map' ? [item] : item as unknown[])
+      if (returned instanceof PromiseClass) {
+        apply(then, returned, [() => {}, () => {}])
+        throw new ErrorClass('The function is asynchronous. Functions of design documents must not be.')
+      }
+      return kind === 'map' ? `${rowCount}\n${rows}` : `=${texts.json(returned)}\n`
     } catch (error) {
       return failure(error)
     }
