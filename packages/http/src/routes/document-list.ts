@@ -6,7 +6,9 @@ import { noFlags, splicedRevision, writeRevision } from '../documents/document-r
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { beginning, directed, intersect, rangeHolds, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
-import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { listParameters, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { pathPartition } from '../lists/path-partition.ts'
+import { rowQueries } from '../lists/row-parameters.ts'
 import { ListWriter, type DocumentWriter } from '../lists/list-writer.ts'
 import { jsonHeaders, matchesTag, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -30,14 +32,7 @@ const designDocuments: Scope = {
 }
 
 function partitionScope(request: RequestContext): Scope {
-  const partition = request.params[0]!
-  if (!request.database.partitioned) throw new ApiError('bad_request', 'database is not partitioned')
-  checkPartition(partition)
-  const inQuery = request.query.get('partition')
-  if (inQuery !== undefined && inQuery !== partition) {
-    throw new ApiError('bad_request', 'Conflicting value for `partition` in query string')
-  }
-  return onePartition(partition)
+  return onePartition(pathPartition(request))
 }
 
 function onePartition(partition: string): Scope {
@@ -80,7 +75,7 @@ async function queries(within: Scope, request: RequestContext, services: Service
   const { turns } = services.runtime
   const digest = createHash('md5')
   // Read them in slices: there may be a hundred thousand queries.
-  const asked = await turns.map(listQueries(await readJsonObject(request, services)), query => {
+  const asked = await turns.map(rowQueries(await readJsonObject(request, services)), query => {
     const parameters = listQueryParameters(request.query, query)
     digest.update(JSON.stringify(parameters))
     return { parameters, scope: placed(within, parameters, request) }

@@ -7,7 +7,8 @@ import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { localRevision } from '../documents/local-writing.ts'
 import { directed, intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
-import { listParameters, listQueries, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { listParameters, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { rowQueries } from '../lists/row-parameters.ts'
 import { ListWriter } from '../lists/list-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -30,7 +31,7 @@ export async function listLocalDocuments(request: RequestContext, services: Serv
 
 export async function queryLocalDocuments(request: RequestContext, services: Services): Promise<void> {
   const { turns } = services.runtime
-  const queries = listQueries(await readJsonObject(request, services))
+  const queries = rowQueries(await readJsonObject(request, services))
   const asked = await turns.map(queries, query => listQueryParameters(request.query, query))
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[\r\n')

@@ -120,6 +120,11 @@ describe('_all_docs', () => {
       ['keys=%22a%22', 'bad_request', '`keys` parameter must be an array.'],
       ['reduce=true', 'query_parse_error', 'Reduce is invalid for map-only views.'],
       ['group_level=1', 'query_parse_error', 'Invalid use of grouping on a map view.'],
+      [
+        'group=false&group_level=1', 'query_parse_error',
+        "Can't specify group=false and group_level>0 at the same time",
+      ],
+      ['stable=1', 'query_parse_error', 'Invalid value for `stable`.'],
       ['update=soon', 'query_parse_error', 'Invalid value for `update`.'],
       ['partition=red', 'query_parse_error', '`partition` parameter is not supported on this db'],
       [
