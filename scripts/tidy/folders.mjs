@@ -95,6 +95,7 @@ export const folders = {
     'databases': ['request', 'services'],
     'lists': ['messages', 'request'],
     'changes': ['attachments', 'documents', 'lists', 'messages', 'request', 'services'],
+    'views': ['lists', 'request'],
     'pipeline': ['authentication', 'messages', 'request', 'services', 'settings'],
     'routes': [
       'attachments', 'authentication', 'changes', 'databases', 'documents', 'lists', 'messages', 'pipeline', 'request',

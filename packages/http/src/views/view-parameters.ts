@@ -1,0 +1,127 @@
+/** Parameters of a query of a view, from the query string and the body. No route uses them yet. */
+import { ApiError, checkPartition, type JsonObject } from '@sectional/core'
+import type { Query } from '../request/query.ts'
+import {
+  checkKeysWithRange, checkUnreduced, groupLevelOf, invalidKeys, rowParameters, rowParametersOfQuery, type IndexUpdate,
+  type RowParameters,
+} from '../lists/row-parameters.ts'
+
+/** What the parameters of a query must fit. */
+export interface QueriedView {
+  /** Whether the view has a reduce function. */
+  readonly hasReduce: boolean
+  /** Whether its rows are ordered by partition, so that each query reads one partition. */
+  readonly isPartitioned: boolean
+  /** The partition that the path names. It overrides the parameter. */
+  readonly partition?: string
+  /** Greatest limit of rows, and the one of a query that names none; absent: there is no limit. */
+  readonly limitMax?: number
+}
+
+/** Bounds and keys are JSON values; `undefined` means that one is absent. */
+export interface ViewParameters extends Pick<
+  RowParameters,
+  'inclusiveEnd' | 'descending' | 'skip' | 'limit' | 'includeDocs' | 'conflicts' | 'attachments' | 'encodingInfo'
+  | 'updateSequence' | 'sorted'
+> {
+  /** The rows of these keys, in this order, each as often as it is named; never one key, which is a range. */
+  readonly keys: readonly unknown[] | undefined
+  /** The first and the last key in the direction of the answer. */
+  readonly startKey: unknown
+  readonly endKey: unknown
+  /** Within the rows of the start key: the id of the first document. Has no meaning without a start key. */
+  readonly startDocument: string | undefined
+  readonly endDocument: string | undefined
+  /** By how many elements of their keys the rows are grouped, 0: all rows are one group. null: rows are not reduced. */
+  readonly groupLevel: number | 'exact' | null
+  /** Whether the index is updated before it is read, not at all, or after it was read (`lazy`). */
+  readonly update: IndexUpdate
+  /** Whether the same replica should answer each query. */
+  readonly stable: boolean
+  readonly partition: string | undefined
+}
+
+/**
+ * Reads the parameters of a GET or POST.
+ *
+ * @throws ApiError `query_parse_error`, `bad_request`, `illegal_partition`
+ */
+export function viewParameters(query: Query, body: JsonObject | null, view: QueriedView): Readonly<ViewParameters> {
+  if (body?.['queries'] !== undefined) {
+    throw new ApiError('bad_request', 'The `queries` parameter is no longer supported at this endpoint')
+  }
+  return finish(rowParameters(query, body), view)
+}
+
+/**
+ * Reads the parameters of one of the `queries` of a body (`rowQueries`), which override the query string.
+ *
+ * @throws ApiError `query_parse_error`, `bad_request`, `illegal_partition`
+ */
+export function viewQueryParameters(query: Query, member: unknown, view: QueriedView): Readonly<ViewParameters> {
+  return finish(rowParametersOfQuery(query, member), view)
+}
+
+function finish(parameters: RowParameters, view: QueriedView): Readonly<ViewParameters> {
+  const {
+    keys, start, end, startId, endId, reduce, group, groupLevel, stale, stable, update, partition, ...rest
+  } = parameters
+  const isReduced = view.hasReduce && reduce !== false
+  const selection = selectionOf(parameters)
+  if (isReduced) checkReduced(parameters, selection.keys)
+  else checkUnreduced(parameters)
+  return {
+    ...rest,
+    ...selection,
+    ...freshnessOf(parameters),
+    startDocument: startId,
+    endDocument: endId,
+    groupLevel: isReduced ? groupLevelOf(parameters) : null,
+    limit: limitOf(parameters, view),
+    partition: partitionOf(parameters, view),
+  }
+}
+
+function selectionOf(parameters: RowParameters): Pick<ViewParameters, 'keys' | 'startKey' | 'endKey'> {
+  const { keys, start, end } = parameters
+  if (keys === undefined) return { keys, startKey: start?.key, endKey: end?.key }
+  if (!Array.isArray(keys)) return invalidKeys()
+  checkKeysWithRange(keys, parameters)
+  return keys.length === 1
+    ? { keys: undefined, startKey: keys[0], endKey: keys[0] }
+    : { keys, startKey: undefined, endKey: undefined }
+}
+
+function checkReduced(parameters: RowParameters, keys: readonly unknown[] | undefined): void {
+  if (keys !== undefined && groupLevelOf(parameters) !== 'exact') {
+    throw new ApiError('query_parse_error', 'Multi-key fetches for reduce views must use `group=true`')
+  }
+  if (parameters.includeDocs) throw new ApiError('query_parse_error', '`include_docs` is invalid for reduce')
+}
+
+function freshnessOf({ stale, stable, update }: RowParameters): Pick<ViewParameters, 'stable' | 'update'> {
+  if (stale === undefined) return { stable: stable ?? false, update: update ?? true }
+  if (stable !== undefined || update !== undefined) {
+    throw new ApiError('query_parse_error', '`stale` is incompatible with `stable` and `update`')
+  }
+  return { stable: true, update: stale === 'ok' ? false : 'lazy' }
+}
+
+function limitOf({ limit }: RowParameters, { limitMax }: QueriedView): number | null {
+  if (limitMax === undefined) return limit
+  if (limit === null || limit <= limitMax) return limit ?? limitMax
+  throw new ApiError('query_parse_error', `Limit is too large, must not exceed ${limitMax}`)
+}
+
+function partitionOf(parameters: RowParameters, view: QueriedView): string | undefined {
+  const partition = view.partition ?? parameters.partition
+  if (partition === undefined) {
+    if (!view.isPartitioned) return undefined
+    throw new ApiError('query_parse_error', '`partition` parameter is mandatory for queries to this view.')
+  }
+  if (!view.isPartitioned) {
+    throw new ApiError('query_parse_error', '`partition` parameter is not supported in this design doc')
+  }
+  checkPartition(partition)
+  return partition
+}
