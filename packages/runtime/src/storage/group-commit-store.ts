@@ -1,5 +1,5 @@
 import { StorageError } from './storage.ts'
-import type { IterateOptions, Range, Store, StoreIterator, WriteBatch } from './storage.ts'
+import type { IterateOptions, Range, Store, StoreIterator, StoreSnapshot, WriteBatch } from './storage.ts'
 
 /** A group with this many operations or bytes takes no further call; a single call may exceed the limits. */
 export const groupOperationsMax = 8192
@@ -110,6 +110,8 @@ export abstract class GroupCommitStore implements Store {
    */
   protected abstract _writeBatch(operations: BatchOperations): Promise<void>
   protected abstract _iterate(range: Range, options: IterateOptions): StoreIterator
+  /** The snapshot throws and rejects with StorageError only. */
+  protected abstract _snapshot(): StoreSnapshot
   protected abstract _clear(range: Range): Promise<void>
   protected abstract _approximateSize(range: Range): Promise<number>
   protected abstract _compact(range: Range): Promise<void>
@@ -181,6 +183,15 @@ export abstract class GroupCommitStore implements Store {
     this.#assertOpen()
     try {
       return this._iterate(range, options)
+    } catch (error) {
+      throw this._toStorageError(error)
+    }
+  }
+
+  snapshot(): StoreSnapshot {
+    this.#assertOpen()
+    try {
+      return this._snapshot()
     } catch (error) {
       throw this._toStorageError(error)
     }

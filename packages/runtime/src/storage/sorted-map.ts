@@ -27,10 +27,7 @@ export class SortedMap {
   }
 
   get(key: string): Uint8Array | undefined {
-    const chunk = this.#chunks[chunkAt(this.#chunks, key)]
-    if (chunk === undefined) return undefined
-    const index = lowerBound(chunk.keys, key)
-    return isKeyAt(chunk, index, key) ? chunk.values[index] : undefined
+    return valueIn(this.#chunks, key)
   }
 
   set(key: string, value: Uint8Array): void {
@@ -117,6 +114,10 @@ export class SortedSnapshot {
     this.#chunks = chunks
   }
 
+  get(key: string): Uint8Array | undefined {
+    return valueIn(this.#chunks, key)
+  }
+
   /** Iterates over the entries of [gte, lt) in order. */
   * ascending(gte: string, lt: string): Generator<StoreEntry, void, undefined> {
     const start = chunkAt(this.#chunks, gte)
@@ -142,6 +143,13 @@ export class SortedSnapshot {
       }
     }
   }
+}
+
+function valueIn(chunks: readonly Chunk[], key: string): Uint8Array | undefined {
+  const chunk = chunks[chunkAt(chunks, key)]
+  if (chunk === undefined) return undefined
+  const index = lowerBound(chunk.keys, key)
+  return isKeyAt(chunk, index, key) ? chunk.values[index] : undefined
 }
 
 /** Returns the index of the last chunk that begins at or before the key; otherwise 0. */

@@ -1,7 +1,7 @@
 import { mkdir, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
-import type { Iterator as ClassicIterator } from 'classic-level'
+import type { Iterator as ClassicIterator, Snapshot as ClassicSnapshot } from 'classic-level'
 import { checkStoreName } from '../files/store-name.ts'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations, GroupObserver } from './group-commit-store.ts'
@@ -14,7 +14,9 @@ import { encodeNumber, readNumber, Watermark } from './level/watermark.ts'
 import { WatermarkFile } from './level/watermark-file.ts'
 import { lastKey, StorageError } from './storage.ts'
 import { syncDirectory } from '../files/sync-directory.ts'
-import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
+import type {
+  IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions, StoreSnapshot,
+} from './storage.ts'
 
 type Level = ClassicLevel<string, Uint8Array>
 type LevelIterator = ClassicIterator<Level, string, Uint8Array>
@@ -31,6 +33,9 @@ const watermarkKey = `${lastKey}watermark`
 /** A batch without other operations deletes this key. */
 const idleKey = `${lastKey}idle`
 const emptyBytes = new Uint8Array(0)
+/** The codes of LevelDB's errors after a database, an iterator or a snapshot was closed. */
+const notOpenCodes: ReadonlySet<string> =
+  new Set(['LEVEL_DATABASE_NOT_OPEN', 'LEVEL_ITERATOR_NOT_OPEN', 'LEVEL_SNAPSHOT_NOT_OPEN'])
 
 export interface LevelStorageOptions {
   /** The directory in which each store has a folder. */
@@ -204,13 +209,12 @@ class LevelStore extends GroupCommitStore {
     await watermark.written(mark)
   }
 
-  protected override _iterate(
-    range: Range, { reverse = false, limit = -1, values = true }: IterateOptions,
-  ): StoreIterator {
-    return new LevelStoreIterator(
-      this.#db.iterator({ gte: range.gte, lt: range.lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax }),
-      values,
-    )
+  protected override _iterate(range: Range, options: IterateOptions): StoreIterator {
+    return openIterator(this.#db, range, options)
+  }
+
+  protected override _snapshot(): StoreSnapshot {
+    return new LevelStoreSnapshot(this.#db)
   }
 
   /**
@@ -281,6 +285,50 @@ class LevelStore extends GroupCommitStore {
   }
 }
 
+function openIterator(
+  db: Level, { gte, lt }: Range, { reverse = false, limit = -1, values = true }: IterateOptions,
+  snapshot?: ClassicSnapshot,
+): StoreIterator {
+  const read = { gte, lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax }
+  return new LevelStoreIterator(db.iterator(snapshot === undefined ? read : { ...read, snapshot }), values)
+}
+
+class LevelStoreSnapshot implements StoreSnapshot {
+  readonly #db: Level
+  readonly #snapshot: ClassicSnapshot
+
+  constructor(db: Level) {
+    this.#db = db
+    this.#snapshot = db.snapshot()
+  }
+
+  getSync(key: string): Uint8Array | undefined {
+    return this.#whileOpen(() => this.#db.getSync(key, { snapshot: this.#snapshot }))
+  }
+
+  iterate(range: Range, options: IterateOptions = {}): StoreIterator {
+    return this.#whileOpen(() => openIterator(this.#db, range, options, this.#snapshot))
+  }
+
+  close(): Promise<void> {
+    return this.#snapshot.close()
+  }
+
+  /** Fails when the snapshot was closed, also by a recovery of the store; `getSync` of classic-level does not check. */
+  #whileOpen<Result>(read: () => Result): Result {
+    try {
+      this.#snapshot.ref()
+      try {
+        return read()
+      } finally {
+        this.#snapshot.unref()
+      }
+    } catch (error) {
+      throw toStorageError(error)
+    }
+  }
+}
+
 class LevelStoreIterator implements StoreIterator {
   readonly #iterator: LevelIterator
   readonly #values: boolean
@@ -348,7 +396,7 @@ function toStorageError(error: unknown): StorageError {
   const code = codes.includes('LEVEL_LOCKED') ? 'locked'
     : codes.includes('LEVEL_CORRUPTION') ? 'corrupt'
     : codes.includes('ENOSPC') || /No space left on device|Disk quota exceeded/i.test(message) ? 'full'
-    : codes.includes('LEVEL_DATABASE_NOT_OPEN') || codes.includes('LEVEL_ITERATOR_NOT_OPEN') ? 'closed'
+    : codes.some(each => notOpenCodes.has(each)) ? 'closed'
     : 'io'
   return new StorageError(code, message || String(error), { cause: error })
 }

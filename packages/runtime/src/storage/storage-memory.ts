@@ -3,9 +3,11 @@ import type { Clock } from '../clock/clock.ts'
 import { checkStoreName } from '../files/store-name.ts'
 import { GroupCommitStore } from './group-commit-store.ts'
 import type { BatchOperations } from './group-commit-store.ts'
-import { SortedMap } from './sorted-map.ts'
+import { SortedMap, type SortedSnapshot } from './sorted-map.ts'
 import { lastKey, StorageError } from './storage.ts'
-import type { IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
+import type {
+  IterateOptions, Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions, StoreSnapshot,
+} from './storage.ts'
 import { WriteJournal } from './write-journal.ts'
 
 const defaultWatermarkMs = 1000
@@ -304,15 +306,40 @@ class MemoryStore extends GroupCommitStore {
     })
   }
 
-  protected override _iterate(
-    range: Range, { reverse = false, limit = Infinity, values = true }: IterateOptions,
-  ): StoreIterator {
-    const snapshot = this.#data.snapshot()
-    const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
-    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, () => {
+  protected override _iterate(range: Range, options: IterateOptions): StoreIterator {
+    return this.#iterator(this.#data.snapshot(), range, options, () => {
       this.#assertAlive()
       this.#assertReadable()
     })
+  }
+
+  protected override _snapshot(): StoreSnapshot {
+    const snapshot = this.#data.snapshot()
+    let closed = false
+    const assertReadable = (): void => {
+      if (closed) throw new StorageError('closed', 'the snapshot is closed')
+      this.#assertAlive()
+      this.#assertReadable()
+    }
+    return {
+      getSync: key => {
+        assertReadable()
+        return snapshot.get(key)
+      },
+      iterate: (range, options = {}) => {
+        assertReadable()
+        return this.#iterator(snapshot, range, options, assertReadable)
+      },
+      close: async () => { closed = true },
+    }
+  }
+
+  #iterator(
+    snapshot: SortedSnapshot, range: Range, { reverse = false, limit = Infinity, values = true }: IterateOptions,
+    assertReadable: () => void,
+  ): StoreIterator {
+    const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
+    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, assertReadable)
   }
 
   protected override async _clear(range: Range): Promise<void> {

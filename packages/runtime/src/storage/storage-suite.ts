@@ -93,6 +93,7 @@ function storeCases(fixture: Fixture): void {
   describe('closing', () => closing(fixture))
   describe('iteration', () => iteration(fixture))
   describe('iterators', () => iterators(fixture))
+  describe('snapshots', () => snapshots(fixture))
   describe('ranges', () => ranges(fixture))
 }
 
@@ -251,6 +252,51 @@ function iteration(fixture: Fixture): void {
     })
     assert.deepEqual(await drain(iterator), sortedKeys.map(key => `${key}=${key}!`))
     assert.deepEqual((await fixture.list()).slice(0, 2), ['0=new', 'a=changed'])
+  })
+}
+
+function snapshots(fixture: Fixture): void {
+  beforeEach(() => fixture.puts([['a', '1'], ['b', '2'], ['c', '3']]))
+
+  it('show one state to all their reads', async () => {
+    const snapshot = fixture.store.snapshot()
+    await fixture.store.write(batch => {
+      batch.put('a', bytes('changed'))
+      batch.delete('b')
+      batch.put('d', bytes('new'))
+    })
+    await fixture.store.clear({ gte: 'c', lt: 'd' })
+    assert.equal(text(snapshot.getSync('a')), '1')
+    assert.equal(snapshot.getSync('d'), undefined)
+    assert.deepEqual(await drain(snapshot.iterate(everything)), ['a=1', 'b=2', 'c=3'])
+    assert.deepEqual(await drain(snapshot.iterate(everything, { reverse: true, limit: 2 })), ['c=3', 'b=2'])
+    await snapshot.close()
+    assert.deepEqual(await fixture.list(), ['a=changed', 'd=new'])
+  })
+
+  it('are unusable after they were closed, and can be closed twice', async () => {
+    const snapshot = fixture.store.snapshot()
+    await snapshot.close()
+    await snapshot.close()
+    assert.throws(() => snapshot.getSync('a'), { code: 'closed' })
+    assert.throws(() => snapshot.iterate(everything), { code: 'closed' })
+  })
+
+  it('end their iterators when they are closed', async () => {
+    const snapshot = fixture.store.snapshot()
+    const iterator = snapshot.iterate(everything)
+    await iterator.next(1)
+    await snapshot.close()
+    await assert.rejects(iterator.next(1), { code: 'closed' })
+    await iterator.close()
+  })
+
+  it('end when the store is closed', async () => {
+    const snapshot = fixture.store.snapshot()
+    await fixture.reopen()
+    assert.throws(() => snapshot.getSync('a'), { code: 'closed' })
+    assert.throws(() => snapshot.iterate(everything), { code: 'closed' })
+    await snapshot.close()
   })
 }
 

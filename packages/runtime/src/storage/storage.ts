@@ -93,6 +93,11 @@ export interface Store {
    * values.
    */
   iterate(range: Range, options?: IterateOptions): StoreIterator
+  /**
+   * Returns a view of the entries as of the call, for several reads of one state. While it is open, the store keeps
+   * the values that it shows, so close it soon. Closing the store ends it.
+   */
+  snapshot(): StoreSnapshot
   /** Deletes a range; as durable as a write when resolved. Not atomic, but safe to repeat. */
   clear(range: Range): Promise<void>
   /** Returns the approximate number of bytes of a range on disk. */
@@ -106,6 +111,15 @@ export interface IterateOptions {
   readonly reverse?: boolean
   readonly limit?: number
   readonly values?: boolean
+}
+
+/** The entries of a store at one moment. After `close` its methods, and those of its iterators, fail. */
+export interface StoreSnapshot {
+  /** Reads one key on the calling thread. The caller must not change the returned bytes. */
+  getSync(key: string): Uint8Array | undefined
+  iterate(range: Range, options?: IterateOptions): StoreIterator
+  /** May be called more than once. */
+  close(): Promise<void>
 }
 
 export interface StoreIterator {
