@@ -56,6 +56,7 @@ export const folders = {
     'scrub': ['reading', 'records', 'writing'],
     'engine': ['blobs', 'calls', 'compaction', 'directory', 'reading', 'records', 'verbs', 'writing'],
     'rebuild': ['directory', 'engine', 'reading', 'records', 'scrub'],
+    'indexes': ['calls', 'records'],
     '.': ['blobs', 'calls', 'compaction', 'directory', 'engine', 'reading', 'rebuild', 'records', 'scrub', 'writing'],
   },
   rpc: {

@@ -43,6 +43,12 @@ export class ByteReader {
     return this.#bytes.toString('hex', start, this.#offset)
   }
 
+  /** Returns that many bytes; they share the memory of the record. */
+  bytes(length: number): Uint8Array {
+    const start = this.#advance(length)
+    return this.#bytes.subarray(start, this.#offset)
+  }
+
   /** The position of the next value in the record. */
   get offset(): number {
     return this.#offset

@@ -1,0 +1,110 @@
+/** What a page of changes does to the rows of an index: old rows against new ones. */
+import type { ChangeRow, IndexDefinition } from '@sectional/core'
+import { type Store, sealBytes, type Turns } from '@sectional/runtime'
+import { type IndexKeys, placeText } from './index-keys.ts'
+import { decodeDocumentRows, type DocumentRows, type ListedRow, noRows } from './index-records.ts'
+import type { Indexer, MappedDocument, MappedRow } from './indexer.ts'
+import type { RowChange } from './summary-update.ts'
+
+/** A document with the result of the map function on its current revision. */
+export interface CurrentDocument { readonly id: string; readonly result: MappedDocument }
+
+export interface DocumentChange {
+  readonly id: string
+  readonly before: DocumentRows
+  readonly after: DocumentRows
+  /** The error of the map function. */
+  readonly error: string | undefined
+  /** The rows that differ. */
+  readonly rows: readonly RowChange[]
+  /** By how many bytes the keys and values of the document's rows grow; may be negative. */
+  readonly externalBytes: number
+  /** By how many bytes the records of the document grow; may be negative. */
+  readonly activeBytes: number
+}
+
+const nothing: MappedDocument = { rows: [] }
+
+/**
+ * Runs the map function on the live documents of a page. Deleted and purged ones have no rows. A document that was
+ * written again after a purge has two rows in the changes, of which the last one counts.
+ */
+export async function mapDocuments(
+  indexer: Indexer, definition: IndexDefinition, page: readonly ChangeRow[], signal: AbortSignal,
+): Promise<readonly CurrentDocument[]> {
+  const rows = [...new Map(page.map(row => [row.id, row])).values()]
+  const isLive = ({ purged, leaves }: ChangeRow): boolean => !purged && leaves[0]?.deleted === false
+  const live = rows.filter(isLive)
+  const results = (live.length === 0 ? [] : await indexer.map(definition, live, signal)).values()
+  return rows.map(row => ({ id: row.id, result: isLive(row) ? results.next().value! : nothing }))
+}
+
+/**
+ * Compares the rows that documents have now with those in the store.
+ *
+ * @param isFirstScan whether no document has rows in the store
+ */
+export async function documentChanges(
+  store: Store, keys: IndexKeys, documents: readonly CurrentDocument[], isFirstScan: boolean, turns: Turns,
+): Promise<readonly DocumentChange[]> {
+  const lists = isFirstScan
+    ? documents.map(() => noRows)
+    : (await store.getMany(documents.map(({ id }) => keys.document(id)))).map(decodeDocumentRows)
+  const unchanged = await unchangedPlaces(store, keys, documents, lists)
+  return turns.map(documents, ({ id, result }, at) => documentChange(id, lists[at]!, result, unchanged))
+}
+
+/** Returns the places of rows whose key and value in the store are the ones that the document gives now. */
+async function unchangedPlaces(
+  store: Store, keys: IndexKeys, documents: readonly CurrentDocument[], lists: readonly DocumentRows[],
+): Promise<ReadonlySet<string>> {
+  const candidates = documents.flatMap(({ id, result }, at) => rowsOf(result).flatMap((row, number) => {
+    const old = lists[at]!.rows[number]
+    const isSimilar = old !== undefined && old.key === row.key && old.valueBytes === row.value.length
+    return isSimilar ? [{ place: placeText({ key: row.key, id, number }), value: row.value }] : []
+  }))
+  const stored = await store.getMany(candidates.map(({ place }) => keys.row(place)))
+  return new Set(candidates.filter(({ value }, at) => isEqual(stored[at], value)).map(({ place }) => place))
+}
+
+function isEqual(record: Uint8Array | undefined, value: Uint8Array): boolean {
+  return record !== undefined && Buffer.compare(record.subarray(sealBytes), value) === 0
+}
+
+function documentChange(
+  id: string, before: DocumentRows, result: MappedDocument, unchanged: ReadonlySet<string>,
+): DocumentChange {
+  const rows: RowChange[] = []
+  const now = rowsOf(result)
+  const after: DocumentRows = {
+    failed: result.error !== undefined,
+    rows: now.map(({ key, value }): ListedRow => ({ key, valueBytes: value.length })),
+  }
+  for (const [number, { key, value }] of now.entries()) {
+    const place = placeText({ key, id, number })
+    if (!unchanged.has(place)) rows.push({ place, value })
+  }
+  for (const [number, { key }] of before.rows.entries()) {
+    if (key !== now[number]?.key) rows.push({ place: placeText({ key, id, number }), value: null })
+  }
+  return {
+    id, before, after, rows, error: result.error,
+    externalBytes: externalBytes(after) - externalBytes(before),
+    activeBytes: activeBytes(id, after) - activeBytes(id, before),
+  }
+}
+
+function rowsOf(result: MappedDocument): readonly MappedRow[] {
+  return result.error === undefined ? result.rows : []
+}
+
+function externalBytes({ rows }: DocumentRows): number {
+  return rows.reduce((sum, { key, valueBytes }) => sum + key.length + valueBytes, 0)
+}
+
+/** Estimates the bytes of a document's rows and of the record that lists them. */
+function activeBytes(id: string, { rows, failed }: DocumentRows): number {
+  if (rows.length === 0 && !failed) return 0
+  const record = id.length + sealBytes
+  return rows.reduce((sum, { key, valueBytes }) => sum + record + 2 * key.length + valueBytes, record)
+}

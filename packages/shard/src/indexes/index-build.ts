@@ -1,0 +1,131 @@
+import type { CallContext, ChangeReplica, IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
+import { ReplicaError } from '@sectional/core'
+import { damageIn, toReplicaError } from '../calls/call-guard.ts'
+import type { BuildQueue } from './build-queue.ts'
+import { type ContentParts, IndexContent } from './index-content.ts'
+
+export interface BuildParts extends ContentParts {
+  /** Names the replica in the store of indexes. */
+  readonly owner: string
+  readonly replica: ChangeReplica
+  readonly queue: BuildQueue
+}
+
+/** Called when a build has reached a position or begun anew, and with the error with which it ended. */
+export type BuildListener = (failure?: unknown) => void
+
+/** Milliseconds that each call of a build on its replica may take. */
+const callTimeoutMs = 30_000
+
+/** One index and the build that fills it. At most one build of an index runs at a time. */
+export class IndexBuild {
+  readonly definition: IndexDefinition
+  readonly listeners = new Set<BuildListener>()
+  readonly #parts: BuildParts
+  readonly #ended = new AbortController()
+  #content: IndexContent
+  /** The build that runs or waits; resolves when it has ended. */
+  #work: Promise<void> | undefined
+  /** The sequence that the build must reach, in the history of `#content`. */
+  #through = 0
+
+  private constructor(content: IndexContent, parts: BuildParts) {
+    this.definition = content.definition
+    this.#content = content
+    this.#parts = parts
+  }
+
+  static create(definition: IndexDefinition, history: string, parts: BuildParts): IndexBuild {
+    return new IndexBuild(IndexContent.create(parts.owner, definition, history, parts), parts)
+  }
+
+  /** Continues with an index that is in the store. */
+  static load(content: IndexContent, parts: BuildParts): IndexBuild {
+    return new IndexBuild(content, parts)
+  }
+
+  get content(): IndexContent { return this.#content }
+  get building(): boolean { return this.#work !== undefined }
+
+  /**
+   * Begins a build up to that position, or extends the one that runs.
+   * @throws ReplicaError `overloaded` when too many builds of the node wait
+   */
+  request({ history, sequence }: ReplicaCheckpoint): void {
+    this.#adopt(history)
+    this.#through = Math.max(this.#through, sequence)
+    if (this.#work !== undefined || this.#content.sequence >= this.#through) return
+    const entered = this.#parts.queue.enter(this.#ended.signal)
+    this.#work = this.#build(entered)
+  }
+
+  /** Ends the build. Calls that wait for it fail. Resolves when the build makes no calls any more. */
+  async end(reason: ReplicaError): Promise<void> {
+    this.#ended.abort()
+    this.#content.end()
+    this.#tell(reason)
+    await this.#work
+  }
+
+  async #build(entered: Promise<() => void>): Promise<void> {
+    const leave = await entered
+    let failure: unknown
+    try {
+      while (!this.#ended.signal.aborted && this.#content.sequence < this.#through) await this.#readChanges()
+    } catch (error) {
+      failure = toReplicaError(error)
+    }
+    leave()
+    this.#work = undefined
+    if (failure !== undefined) this.#tell(failure)
+  }
+
+  /** Reads the changes to their end once, or begins anew when the replica does not know the index's position. */
+  async #readChanges(): Promise<void> {
+    const { replica, turns } = this.#parts
+    const call: CallContext = { timeoutMs: callTimeoutMs, signal: this.#ended.signal }
+    const now = await newestPosition(replica, call)
+    this.#adopt(now.history)
+    const content = this.#content
+    try {
+      await content.beginScan(now.sequence)
+      const request = { since: content.readSequence, descending: false, body: true, locals: false, purges: true }
+      for await (const page of replica.scanChanges(request, { ...call, history: content.history })) {
+        if (content !== this.#content) return
+        await turns.pause()
+        if (page.length > 0) await content.apply(page, this.#ended.signal)
+      }
+      await content.complete(now.sequence)
+      this.#tell()
+    } catch (error) {
+      if (content !== this.#content) return
+      if (damageIn(error) !== undefined) content.markBroken()
+      const code = error instanceof ReplicaError ? error.code : undefined
+      if (code === 'position_expired') this.#beginAnew(content.history)
+      else if (code !== 'other_history') throw error
+    }
+  }
+
+  /** Begins anew when the replica has another history than the content, or the content is damaged. */
+  #adopt(history: string): void {
+    if (this.#content.history === history && !this.#content.isBroken) return
+    this.#beginAnew(history)
+    this.#through = 0
+    this.#tell()
+  }
+
+  #beginAnew(history: string): void {
+    if (this.#ended.signal.aborted) throw new ReplicaError('closed', 'the build was ended')
+    this.#content.end()
+    this.#content = IndexContent.create(this.#parts.owner, this.definition, history, this.#parts)
+  }
+
+  #tell(failure?: unknown): void {
+    for (const listener of [...this.listeners]) listener(failure)
+  }
+}
+
+/** Returns the replica's position now. Rejects with `other_history` when the context names another history. */
+export function newestPosition(replica: ChangeReplica, context: CallContext): Promise<ReplicaCheckpoint> {
+  return replica.waitForChange({ history: '', sequence: 0 }, context)
+}

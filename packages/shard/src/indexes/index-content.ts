@@ -1,0 +1,224 @@
+import type { ChangeRow, IndexDefinition, IndexState } from '@sectional/core'
+import { compareUtf8, ReplicaError } from '@sectional/core'
+import type { Turns, WriteBatch } from '@sectional/runtime'
+import { sealed } from '@sectional/runtime'
+import { type DocumentChange, documentChanges, mapDocuments } from './document-changes.ts'
+import type { IndexKeys } from './index-keys.ts'
+import { decodeState, encodeDocumentRows, encodeState, newState, type StoredState } from './index-records.ts'
+import type { IndexStore, StoredIndex } from './index-store.ts'
+import type { Indexer } from './indexer.ts'
+import { buildSummaries } from './summary-build.ts'
+import { type RowChange, updateSummaries } from './summary-update.ts'
+
+export interface ContentParts {
+  readonly store: IndexStore
+  readonly indexer: Indexer
+  readonly turns: Turns
+}
+
+/**
+ * From this number of rows on, a scan with many changes ahead removes the summaries and makes them anew at its end.
+ * Below it, changing them is cheap enough.
+ */
+const summariesKeptBelow = 10_000
+/** The changes ahead are many when they are more than this part of the rows. */
+const manyChangesPart = 1 / 4
+/** Bytes of new pages of summaries that are written together. */
+const pageBatchBytes = 256 * 1024
+const failureLengthMax = 1000
+
+/**
+ * The records of one index under one history of the replica. An index that begins anew gets other keys, and so a new
+ * object. Each batch contains the changes of a page of documents, the summaries and the state after them.
+ */
+export class IndexContent {
+  readonly definition: IndexDefinition
+  readonly keys: IndexKeys
+  readonly #parts: ContentParts
+  /** The state in the store, unless `#mustReload`. */
+  #state: StoredState
+  /** Resolves when the index is in the store. */
+  readonly #created: Promise<void>
+  /** True from the begin of a write to its success: after a failure it is unknown whether the batch is in the store. */
+  #mustReload = false
+  /**
+   * Whether the scan began without any records of documents. Then no document has rows before the scan reaches it,
+   * since a scan lists a document once, or first a purge of it.
+   */
+  #isFirstScan = false
+  #ended = false
+  #broken = false
+
+  private constructor(
+    definition: IndexDefinition, keys: IndexKeys, state: StoredState, created: Promise<void>, parts: ContentParts,
+  ) {
+    this.definition = definition
+    this.keys = keys
+    this.#state = state
+    this.#parts = parts
+    this.#created = created
+    created.catch(() => { this.#broken = true })
+  }
+
+  /** Creates an index without rows, in place of the owner's index with that definition if there is one. */
+  static create(owner: string, definition: IndexDefinition, history: string, parts: ContentParts): IndexContent {
+    const { store, indexer } = parts
+    const state = newState(history, store.newVersion())
+    const { keys, written } = store.create(owner, definition, indexer.version, state)
+    return new IndexContent(definition, keys, state, written, parts)
+  }
+
+  /** @throws StorageError, and DamagedRecordError when the state of the index is damaged */
+  static load({ definition, keys }: StoredIndex, parts: ContentParts): IndexContent {
+    const state = decodeState(parts.store.store.getSync(keys.state()))
+    return new IndexContent(definition, keys, state, Promise.resolve(), parts)
+  }
+
+  get history(): string { return this.#state.history }
+  get sequence(): number { return this.#state.sequence }
+  get readSequence(): number { return this.#state.readSequence }
+  get state(): IndexState { return indexState(this.#state) }
+
+  /** Whether the records are damaged, or were never written. The index must begin anew. */
+  get isBroken(): boolean { return this.#broken }
+
+  /** Call this when a record of the index was found to be damaged. */
+  markBroken(): void {
+    this.#broken = true
+  }
+
+  /** Resolves when the index is in the store and can be read. */
+  async created(): Promise<void> {
+    await this.#created
+  }
+
+  /** Refuses further writes. Those that have begun are completed. */
+  end(): void {
+    this.#ended = true
+  }
+
+  /** Call this before the changes are read. @param newest the sequence of the replica */
+  async beginScan(newest: number): Promise<void> {
+    await this.#created
+    if (this.#mustReload) await this.#reload()
+    const { height, rowCount, readSequence } = this.#state
+    this.#isFirstScan = readSequence === 0
+    const hasManyAhead = newest - readSequence > rowCount * manyChangesPart
+    if (height > 0 && rowCount >= summariesKeptBelow && hasManyAhead) {
+      await this.#write({ ...this.#state, height: 0, hasRemains: true })
+    }
+  }
+
+  /** Replaces the rows of changed documents by those that the map function gives now; deleted documents have none. */
+  async apply(rows: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
+    const { store: { store }, indexer, turns } = this.#parts
+    const mapped = await mapDocuments(indexer, this.definition, rows, signal)
+    const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
+    const changes = documents.flatMap(document => document.rows)
+    changes.sort((a, b) => compareUtf8(a.place, b.place))
+    const { pages, height } = await this.#summaries(changes)
+    const next: StoredState = {
+      ...this.#state, height,
+      readSequence: rows.at(-1)!.sequence,
+      version: changes.length > 0 ? this.#parts.store.newVersion() : this.#state.version,
+      ...totals(this.#state, documents),
+    }
+    await turns.pause()
+    await this.#write(next, batch => {
+      for (const { place, value } of changes) put(batch, this.keys.row(place), value && sealed(value))
+      for (const [key, page] of pages) put(batch, key, page)
+      for (const document of documents) this.#putDocument(batch, document)
+    })
+  }
+
+  /** Records that the changes up to `newest` at least were read to their end, and summarises the rows. */
+  async complete(newest: number): Promise<void> {
+    const sequence = Math.max(this.#state.readSequence, newest)
+    const summaries = this.#state.height === 0 && this.#state.rowCount > 0 ? await this.#summariseAll() : {}
+    await this.#write({ ...this.#state, ...summaries, sequence, readSequence: sequence })
+  }
+
+  async #summaries(
+    changes: readonly RowChange[],
+  ): Promise<{ readonly pages: ReadonlyMap<string, Uint8Array | null>; readonly height: number }> {
+    const { height } = this.#state
+    if (height === 0 || changes.length === 0) return { pages: new Map(), height }
+    return updateSummaries({ ...this.#summaryParts, height }, changes)
+  }
+
+  async #summariseAll(): Promise<Pick<StoredState, 'height' | 'hasRemains'>> {
+    const { store: { store }, turns } = this.#parts
+    if (this.#state.hasRemains) await store.clear(this.keys.pages())
+    const pages = new Map<string, Uint8Array>()
+    let bytes = 0
+    const flush = async (): Promise<void> => {
+      await this.#write({ ...this.#state, hasRemains: true }, batch => {
+        for (const [key, page] of pages) batch.put(key, page)
+      })
+      pages.clear()
+      bytes = 0
+    }
+    const height = await buildSummaries(this.#summaryParts, turns, async (key, page) => {
+      pages.set(key, page)
+      bytes += page.length
+      if (bytes >= pageBatchBytes) await flush()
+    })
+    await flush()
+    return { height, hasRemains: false }
+  }
+
+  get #summaryParts() {
+    const { store: { store: source }, indexer } = this.#parts
+    return { source, keys: this.keys, definition: this.definition, indexer }
+  }
+
+  #putDocument(batch: WriteBatch, { id, before, after, error }: DocumentChange): void {
+    const isListed = after.rows.length > 0 || after.failed
+    if (isListed) batch.put(this.keys.document(id), encodeDocumentRows(after))
+    else if (before.rows.length > 0 || before.failed) batch.delete(this.keys.document(id))
+    if (error !== undefined) batch.put(this.keys.failure(id), sealed(Buffer.from(error.slice(0, failureLengthMax))))
+    else if (before.failed) batch.delete(this.keys.failure(id))
+  }
+
+  async #reload(): Promise<void> {
+    const { store } = this.#parts.store
+    // An empty write makes the store recover from the failed one, so that it shows what reached the disk.
+    await store.write(() => {})
+    this.#state = decodeState(store.getSync(this.keys.state()))
+    this.#mustReload = false
+  }
+
+  async #write(next: StoredState, fill: (batch: WriteBatch) => void = () => {}): Promise<void> {
+    if (this.#ended) throw new ReplicaError('closed', 'the index was replaced, dropped or closed')
+    this.#mustReload = true
+    await this.#parts.store.store.write(batch => {
+      fill(batch)
+      batch.put(this.keys.state(), encodeState(next))
+    })
+    this.#mustReload = false
+    this.#state = next
+  }
+}
+
+/** Returns the part of a state that the contract shows. */
+export function indexState({ history, sequence, readSequence, version, rowCount }: StoredState): IndexState {
+  return { position: { history, sequence }, readSequence, version, rowCount }
+}
+
+function totals(
+  { rowCount, failedCount, externalBytes, activeBytes }: StoredState, documents: readonly DocumentChange[],
+): Pick<StoredState, 'rowCount' | 'failedCount' | 'externalBytes' | 'activeBytes'> {
+  const sum = (of: (document: DocumentChange) => number): number =>
+    documents.reduce((total, document) => total + of(document), 0)
+  return {
+    rowCount: rowCount + sum(({ before, after }) => after.rows.length - before.rows.length),
+    failedCount: failedCount + sum(({ before, after }) => Number(after.failed) - Number(before.failed)),
+    externalBytes: externalBytes + sum(document => document.externalBytes),
+    activeBytes: activeBytes + sum(document => document.activeBytes),
+  }
+}
+
+function put(batch: WriteBatch, key: string, value: Uint8Array | null): void {
+  if (value === null) batch.delete(key)
+  else batch.put(key, value)
+}

@@ -1,0 +1,133 @@
+/**
+ * The layout of keys in the store of indexes. No other file depends on it (docs/decisions/0017-index-engine.md).
+ *
+ *     prefix(4) kind(1) rest
+ *
+ *     prefix 0: the directory of the store
+ *       n                       next prefix to give out
+ *       d owner id(64)          an index of a replica: its prefix and its definition
+ *       x prefix(4)             a dropped index whose keys are being cleared
+ *     prefix 1 and above: one index each
+ *       m                       state of the index: position, version and counters
+ *       r place                 a row
+ *       i id                    the places and sizes of a document's rows
+ *       f id                    the error with which the map function failed on a document
+ *       p level(1) place        a page of summaries of rows
+ *
+ * A place is the text `key 00 00 id 00 00 number`, which has the order of rows. A 00 in a key or id is followed by a
+ * 01, so the first 00 00 ends the key. A number below 0x78 is one character, a larger one 0x78 and four digits.
+ */
+import type { RowBound, RowPlace, RowRange } from '@sectional/core'
+import { keyWord, keyWordMax, lastKey, readKeyWord } from '@sectional/runtime'
+import type { Range } from '@sectional/runtime'
+
+const prefixLength = 4
+const headLength = prefixLength + 1
+const idLength = 64
+export const indexPrefixMax = keyWordMax - 1
+
+const part = '\0\0'
+/** In the place of `part`: behind all texts that continue with `part`, and before all others that are greater. */
+const behindPart = '\0\u0001'
+const smallNumbers = 0x78
+
+/** Less than or equal to every place. */
+export const firstPlace = ''
+/** Greater than every place. */
+export const placesEnd = lastKey
+
+/** Places as text: a range from `from` (inclusive) to `to` (exclusive). */
+export interface PlaceRange { readonly from: string; readonly to: string }
+
+/** The keys of one index. */
+export class IndexKeys {
+  readonly prefix: number
+  readonly #start: string
+  readonly #rows: string
+
+  constructor(prefix: number) {
+    this.prefix = prefix
+    this.#start = keyWord(prefix)
+    this.#rows = `${this.#start}r`
+  }
+
+  state(): string { return `${this.#start}m` }
+  row(place: string): string { return this.#rows + place }
+  document(id: string): string { return `${this.#start}i${id}` }
+  failure(id: string): string { return `${this.#start}f${id}` }
+  page(level: number, place: string): string { return `${this.#start}p${String.fromCharCode(level)}${place}` }
+
+  rows({ from, to }: PlaceRange): Range { return { gte: this.#rows + from, lt: this.#rows + to } }
+  failures(): Range { return { gte: `${this.#start}f`, lt: `${this.#start}g` } }
+  pages(): Range { return { gte: `${this.#start}p`, lt: `${this.#start}q` } }
+  all(): Range { return { gte: this.#start, lt: keyWord(this.prefix + 1) } }
+
+  /** Returns the place or id at the end of a key. */
+  static text(key: string): string { return key.slice(headLength) }
+}
+
+/** The keys of the store's directory. */
+export const directoryKeys = {
+  nextPrefix: (): string => `${keyWord(0)}n`,
+  index: (owner: string, id: string): string => `${keyWord(0)}d${owner}${id}`,
+  indexes: (): Range => ({ gte: `${keyWord(0)}d`, lt: `${keyWord(0)}e` }),
+  readIndex: (key: string): { readonly owner: string; readonly id: string } =>
+    ({ owner: key.slice(headLength, -idLength), id: key.slice(-idLength) }),
+  dropped: (prefix: number): string => `${keyWord(0)}x${keyWord(prefix)}`,
+  allDropped: (): Range => ({ gte: `${keyWord(0)}x`, lt: `${keyWord(0)}y` }),
+  readDropped: (key: string): number => readKeyWord(key, headLength),
+}
+
+/** Returns the text of a place. Places compared by UTF-8 have the order of `compareRows`. */
+export function placeText({ key, id, number }: RowPlace): string {
+  return documentPlace(key, id) + (number < smallNumbers
+    ? String.fromCharCode(number)
+    : String.fromCharCode(smallNumbers) + keyWord(number))
+}
+
+export function readPlace(place: string): RowPlace {
+  const keyEnd = place.indexOf(part)
+  const idEnd = place.indexOf(part, keyEnd + part.length)
+  const at = idEnd + part.length
+  const first = place.charCodeAt(at)
+  return {
+    key: unescaped(place.slice(0, keyEnd)),
+    id: unescaped(place.slice(keyEnd + part.length, idEnd)),
+    number: first < smallNumbers ? first : readKeyWord(place, at + 1),
+  }
+}
+
+/** Returns the key of a place. */
+export function placeKey(place: string): string {
+  return unescaped(place.slice(0, place.indexOf(part)))
+}
+
+/** Returns the least text that is greater than a place. */
+export function afterPlace(place: string): string {
+  return `${place}\0`
+}
+
+export function placeRange({ lower, upper }: RowRange): PlaceRange {
+  return {
+    from: lower === undefined ? firstPlace : boundText(lower, !lower.inclusive),
+    to: upper === undefined ? placesEnd : boundText(upper, upper.inclusive),
+  }
+}
+
+/** @param behind whether the text is behind the rows of the bound's key or document, or before them */
+function boundText({ key, id }: RowBound, behind: boolean): string {
+  const end = behind ? behindPart : part
+  return escaped(key) + (id === undefined ? end : part + escaped(id) + end)
+}
+
+function documentPlace(key: string, id: string): string {
+  return escaped(key) + part + escaped(id) + part
+}
+
+function escaped(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\0\u0001') : text
+}
+
+function unescaped(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0\u0001', '\0') : text
+}

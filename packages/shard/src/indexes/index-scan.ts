@@ -1,0 +1,76 @@
+import type { IndexHead, IndexRow, ScanIndexRequest } from '@sectional/core'
+import { compareUtf8 } from '@sectional/core'
+import { indexState } from './index-content.ts'
+import { afterPlace, placeRange, type PlaceRange, placeText, readPlace } from './index-keys.ts'
+import type { IndexSnapshot } from './index-snapshot.ts'
+import { pageRows, readRows, type RowReader } from './row-reader.ts'
+
+/** Lists the head, and the rows of the ranges. @param check throws when the call has ended */
+export async function* scanIndex(
+  snapshot: IndexSnapshot, { ranges, descending, after, skip = 0, limit = Infinity }: ScanIndexRequest,
+  check: () => void,
+): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
+  const { source, keys, state } = snapshot
+  const reader = snapshot.rows(check)
+  const before = await rowsBefore(reader, ranges[0] ?? {}, state.rowCount, descending)
+  let waiting: IndexHead | undefined = { kind: 'head', ...indexState(state), rowsBefore: before }
+  let left = limit
+  let toSkip = skip
+  for (const [range, bounds] of ranges.entries()) {
+    if (left <= 0 || after !== undefined && range < after.range) continue
+    let places = placeRange(bounds)
+    if (range === after?.range) places = behindPlace(places, placeText(after), descending)
+    if (toSkip > 0) {
+      const skipped = await skipRows(reader, places, toSkip, descending)
+      places = skipped.places
+      toSkip -= skipped.count
+    }
+    const options = { reverse: descending, ...(left < pageRows && { limit: left }) }
+    for await (const page of readRows(source, keys, places, options)) {
+      check()
+      const rows = page.slice(0, left).map(({ place, value }): IndexRow => {
+        const { key, id, number } = readPlace(place)
+        return { kind: 'row', range, key, id, number, value }
+      })
+      left -= rows.length
+      yield waiting === undefined ? rows : [waiting, ...rows]
+      waiting = undefined
+      if (left <= 0) break
+    }
+  }
+  if (waiting !== undefined) yield [waiting]
+}
+
+/** Counts the rows before the first range in the direction of the scan. */
+async function rowsBefore(
+  reader: RowReader, range: ScanIndexRequest['ranges'][number], rowCount: number, descending: boolean,
+): Promise<number> {
+  const { from, to } = placeRange(range)
+  if (!descending) return range.lower === undefined ? 0 : reader.countBefore(from)
+  return range.upper === undefined ? 0 : rowCount - await reader.countBefore(to)
+}
+
+/** Returns the part of a range that is strictly behind a place in the direction of the scan. */
+function behindPlace({ from, to }: PlaceRange, place: string, descending: boolean): PlaceRange {
+  if (descending) return { from, to: compareUtf8(place, to) < 0 ? place : to }
+  const next = afterPlace(place)
+  return { from: compareUtf8(next, from) > 0 ? next : from, to }
+}
+
+/**
+ * Leaves out rows at the begin of a range, in the direction of the scan.
+ *
+ * @returns the rest of the range, and the number of rows that were left out; at most `skip`
+ */
+async function skipRows(
+  reader: RowReader, { from, to }: PlaceRange, skip: number, descending: boolean,
+): Promise<{ readonly places: PlaceRange; readonly count: number }> {
+  if (compareUtf8(from, to) >= 0) return { places: { from, to }, count: 0 }
+  const first = await reader.countBefore(from)
+  const end = await reader.countBefore(to)
+  if (end - first <= skip) return { places: { from, to: from }, count: end - first }
+  const places = descending
+    ? { from, to: await reader.placeAt(end - skip) }
+    : { from: await reader.placeAt(first + skip), to }
+  return { places, count: skip }
+}

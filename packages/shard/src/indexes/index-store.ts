@@ -1,0 +1,180 @@
+import type { IndexDefinition } from '@sectional/core'
+import { indexId } from '@sectional/core'
+import { lastKey } from '@sectional/runtime'
+import type { Log, Random, Storage, Store } from '@sectional/runtime'
+import { toReplicaError } from '../calls/call-guard.ts'
+import { DamagedRecordError } from '../records/damaged-record.ts'
+import { scanEntries } from '../records/entry-scan.ts'
+import { directoryKeys, IndexKeys } from './index-keys.ts'
+import {
+  decodeDirectoryRecord, decodeNextPrefix, type DirectoryRecord, encodeDirectoryRecord, encodeNextPrefix, encodeState,
+  type StoredState,
+} from './index-records.ts'
+
+export const indexStoreName = 'indexes'
+const runBytes = 8
+
+/** An index in the directory. */
+export interface StoredIndex extends DirectoryRecord { readonly keys: IndexKeys }
+
+interface StoreParts { readonly storage: Storage; readonly log: Log; readonly random: Random }
+
+/**
+ * The store of all indexes of a node, and its directory. Writes are not synced (docs/decisions/0010-index-store.md): a
+ * crash may lose the newest batches, which contain rows and the positions that belong to them.
+ */
+export class IndexStore {
+  readonly store: Store
+  readonly #log: Log
+  /** Drawn at each start, so that no version of an index is used again after a crash that loses batches. */
+  readonly #run: string
+  #versions = 0
+  #nextPrefix: number
+  /** The indexes by owner, and by id. */
+  readonly #indexes = new Map<string, Map<string, StoredIndex>>()
+  /** The prefixes of dropped indexes whose keys are not cleared yet. */
+  readonly #dropped: Set<number>
+  #clearing: Promise<void> | undefined
+  #closed = false
+
+  private constructor(store: Store, run: string, nextPrefix: number, dropped: readonly number[], log: Log) {
+    this.store = store
+    this.#run = run
+    this.#nextPrefix = nextPrefix
+    this.#dropped = new Set(dropped)
+    this.#log = log
+  }
+
+  /**
+   * Opens the store, and continues to clear the keys of indexes that were dropped earlier. A store whose directory is
+   * damaged is emptied, since every index can be built again.
+   * @throws StorageError
+   */
+  static async open({ storage, log, random }: StoreParts): Promise<IndexStore> {
+    const store = await storage.open(indexStoreName, { synced: false })
+    const run = Buffer.from(random.bytes(runBytes)).toString('hex')
+    try {
+      try {
+        return await IndexStore.#read(store, run, log)
+      } catch (error) {
+        if (!(error instanceof DamagedRecordError)) throw error
+        log.warn({ error: error.message }, 'the store of indexes is damaged; all indexes are built again')
+        await store.clear({ gte: '', lt: lastKey })
+        return await IndexStore.#read(store, run, log)
+      }
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+  }
+
+  static async #read(store: Store, run: string, log: Log): Promise<IndexStore> {
+    const dropped: number[] = []
+    for await (const page of scanEntries(store, directoryKeys.allDropped())) {
+      dropped.push(...page.map(([key]) => directoryKeys.readDropped(key)))
+    }
+    const nextPrefix = decodeNextPrefix(store.getSync(directoryKeys.nextPrefix()))
+    const opened = new IndexStore(store, run, nextPrefix, dropped, log)
+    for await (const page of scanEntries(store, directoryKeys.indexes())) {
+      for (const [key, value] of page) {
+        const { owner, id } = directoryKeys.readIndex(key)
+        const record = decodeDirectoryRecord(value)
+        opened.#of(owner).set(id, { ...record, keys: new IndexKeys(record.prefix) })
+      }
+    }
+    opened.#clear()
+    return opened
+  }
+
+  /** Returns the indexes of an owner by id. */
+  indexesOf(owner: string): ReadonlyMap<string, StoredIndex> {
+    return this.#indexes.get(owner) ?? new Map<string, StoredIndex>()
+  }
+
+  /** Returns a version that no index of this store has had before. */
+  newVersion(): string {
+    return `${this.#run}-${++this.#versions}`
+  }
+
+  /**
+   * Creates an index without rows, in place of the owner's index with that definition if there is one. Later writes to
+   * the store are behind the creation, and fail if it fails.
+   *
+   * @param owner names the replica
+   * @returns the keys of the index at once, and a promise that resolves when the index is written
+   */
+  create(
+    owner: string, definition: IndexDefinition, indexerVersion: string, state: StoredState,
+  ): { readonly keys: IndexKeys; readonly written: Promise<void> } {
+    const id = indexId(definition)
+    const indexes = this.#of(owner)
+    const replaced = indexes.get(id)
+    const prefix = this.#nextPrefix++
+    const keys = new IndexKeys(prefix)
+    const record: DirectoryRecord = { prefix, definition, indexerVersion }
+    indexes.set(id, { ...record, keys })
+    const written = this.store.write(batch => {
+      batch.put(directoryKeys.nextPrefix(), encodeNextPrefix(this.#nextPrefix))
+      batch.put(directoryKeys.index(owner, id), encodeDirectoryRecord(record))
+      batch.put(keys.state(), encodeState(state))
+      if (replaced !== undefined) batch.put(directoryKeys.dropped(replaced.prefix), new Uint8Array(0))
+    })
+    return { keys, written: replaced === undefined ? written : written.then(() => this.#drop([replaced.prefix])) }
+  }
+
+  /** Removes indexes of an owner. Resolves when they are removed from the directory; their keys are cleared later. */
+  async drop(owner: string, ids: readonly string[]): Promise<void> {
+    const indexes = this.#of(owner)
+    const dropped = ids.flatMap(id => indexes.get(id) ?? [])
+    if (dropped.length === 0) return
+    for (const id of ids) indexes.delete(id)
+    if (indexes.size === 0) this.#indexes.delete(owner)
+    await this.store.write(batch => {
+      for (const id of ids) batch.delete(directoryKeys.index(owner, id))
+      for (const { prefix } of dropped) batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
+    })
+    this.#drop(dropped.map(({ prefix }) => prefix))
+  }
+
+  /** Waits until the keys of all indexes dropped so far are cleared, or clearing them has failed. */
+  async cleared(): Promise<void> {
+    while (this.#clearing !== undefined) await this.#clearing
+  }
+
+  /** Close the indexes of all owners first. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#clearing
+    await this.store.close()
+  }
+
+  #of(owner: string): Map<string, StoredIndex> {
+    const found = this.#indexes.get(owner) ?? new Map<string, StoredIndex>()
+    this.#indexes.set(owner, found)
+    return found
+  }
+
+  #drop(prefixes: readonly number[]): void {
+    for (const prefix of prefixes) this.#dropped.add(prefix)
+    this.#clear()
+  }
+
+  /** Clears dropped indexes, one after the other. What fails is tried again at the next drop or start. */
+  #clear(): void {
+    if (this.#closed || this.#dropped.size === 0) return
+    this.#clearing ??= this.#clearAll()
+      .catch((error: unknown) => this.#log.warn(
+        { error: String(toReplicaError(error)) },
+        'the space of dropped indexes could not be reclaimed; the next drop of an index tries it again'))
+      .finally(() => { this.#clearing = undefined })
+  }
+
+  async #clearAll(): Promise<void> {
+    for (const prefix of this.#dropped) {
+      if (this.#closed) return
+      await this.store.clear(new IndexKeys(prefix).all())
+      await this.store.write(batch => batch.delete(directoryKeys.dropped(prefix)))
+      this.#dropped.delete(prefix)
+    }
+  }
+}

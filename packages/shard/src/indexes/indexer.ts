@@ -1,0 +1,63 @@
+import type { ChangeRow, IndexDefinition, RowPlace } from '@sectional/core'
+
+/** A row as a map function makes it. */
+export interface MappedRow {
+  /** The binary sort key of the emitted key, with one character for each byte. */
+  readonly key: string
+  /** The emitted key and value, encoded. */
+  readonly value: Uint8Array
+}
+
+/** The rows of one document in the order of the calls of `emit`, or the error with which the map function failed. */
+export type MappedDocument =
+  { readonly rows: readonly MappedRow[]; readonly error?: undefined } | { readonly error: string }
+
+/** A row of an index, as reduce functions need it. */
+export type IndexedRow = RowPlace & MappedRow
+
+/**
+ * The functions of definitions. Calls carry many documents or groups, since they cross to other processes. A call that
+ * rejects ends the build or the read that made it; the next build continues where that one ended. The failure of a
+ * function is no rejection: `map` returns it for the document, and `reduce` and `rereduce` return a value that
+ * describes it.
+ */
+export interface Indexer {
+  /**
+   * The version of the functions' results, such as that of the sort keys. Indexes that were written with another
+   * version are built anew.
+   */
+  readonly version: string
+  /**
+   * Maps documents that are not deleted, each with the body of its winner.
+   *
+   * @returns the results in the order of the documents
+   */
+  map(
+    definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
+  ): Promise<readonly MappedDocument[]>
+  /**
+   * Returns the prefix of a key that names its group at a level from 1. Groups have the order of their keys, and all
+   * keys between two keys of a group belong to the group.
+   */
+  groupOf(key: string, level: number): string
+  /**
+   * Reduces lists of rows. No list is empty; the rows of a list are in the order of the index.
+   *
+   * @returns a value for each list
+   */
+  reduce(definition: IndexDefinition, lists: readonly (readonly IndexedRow[])[]): Promise<readonly Uint8Array[]>
+  /**
+   * Reduces lists of reduced values, each of which has two values or more. The values of a list are those of adjacent
+   * ranges of rows, in the order of the index.
+   *
+   * @returns a value for each list
+   */
+  rereduce(definition: IndexDefinition, lists: readonly (readonly Uint8Array[])[]): Promise<readonly Uint8Array[]>
+  /**
+   * Returns the value of a group as coordinators receive it: the group's key and the reduced value.
+   *
+   * @param row any row of the group
+   * @param level `groupLevel` of the request
+   */
+  encodeGroup(definition: IndexDefinition, row: IndexedRow, level: number | 'exact', value: Uint8Array): Uint8Array
+}

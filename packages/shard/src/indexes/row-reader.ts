@@ -1,0 +1,57 @@
+import { compareUtf8 } from '@sectional/core'
+import type { IterateOptions, StoreEntry, StoreSnapshot } from '@sectional/runtime'
+import { IndexKeys } from './index-keys.ts'
+import type { PlaceRange } from './index-keys.ts'
+import { openRecord } from './index-records.ts'
+
+/** A store, or a snapshot of it. */
+export type IndexSource = Pick<StoreSnapshot, 'getSync' | 'iterate'>
+
+export interface StoredRow { readonly place: string; readonly value: Uint8Array }
+
+/** A part of a range of rows: rows that are to be reduced, or the value to which they were reduced. */
+export type RowPart =
+  | { readonly kind: 'rows'; readonly rows: readonly StoredRow[] }
+  | { readonly kind: 'value'; readonly value: Uint8Array }
+
+/** Reads of the rows of one state of an index. */
+export interface RowReader {
+  /** Counts the rows before a place. */
+  countBefore(place: string): Promise<number>
+  /** Returns the place of the row that has that many rows before it; `placesEnd` when there are not more rows. */
+  placeAt(count: number): Promise<string>
+  /**
+   * Returns a place that divides the rows of a range: the rows before it are not behind, and the others are.
+   *
+   * @param isBehind tells whether a row with that key is behind; if so, it is true for all greater keys
+   * @param nearEnd whether the place is expected near the end of the range, and not near its begin
+   */
+  search(range: PlaceRange, isBehind: (key: string) => boolean, nearEnd: boolean): Promise<string>
+  /** Returns the first row of a range; with `last`, the last one. Undefined when the range has no rows. */
+  endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined>
+  /** Returns the parts of which a range consists, in the order of the rows. */
+  parts(range: PlaceRange): AsyncGenerator<RowPart>
+}
+
+/** The number of rows that are read at once. */
+export const pageRows = 128
+
+/** Reads a range of rows in pages. A range that ends before it begins is empty. */
+export async function* readRows(
+  source: IndexSource, keys: IndexKeys, range: PlaceRange, options: IterateOptions = {},
+): AsyncGenerator<readonly StoredRow[]> {
+  if (compareUtf8(range.from, range.to) >= 0) return
+  const iterator = source.iterate(keys.rows(range), options)
+  const count = Math.min(pageRows, options.limit ?? pageRows)
+  const decode = options.values === false
+    ? ([key, value]: StoreEntry): StoredRow => ({ place: IndexKeys.text(key), value })
+    : ([key, value]: StoreEntry): StoredRow =>
+      ({ place: IndexKeys.text(key), value: openRecord(value, 'a row of an index') })
+  try {
+    for (let page = await iterator.next(count); page.length > 0; page = await iterator.next(count)) {
+      yield page.map(decode)
+    }
+  } finally {
+    await iterator.close()
+  }
+}

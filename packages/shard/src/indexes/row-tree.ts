@@ -1,0 +1,155 @@
+import { compareUtf8 } from '@sectional/core'
+import { DamagedRecordError } from '../records/damaged-record.ts'
+import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
+import { rowsWithin } from './row-list.ts'
+import { type IndexSource, readRows, type RowPart, type RowReader, type StoredRow } from './row-reader.ts'
+import { decodePage, entryAt, type Summary } from './summary-page.ts'
+
+/** A run of rows: the range of one entry of a page of level 1. */
+export interface Run extends PlaceRange {
+  /** The number of rows before the run. */
+  readonly before: number
+  /** Where the pages that lead to the run begin, by level. The root is `path[height]`; `path[0]` is the run itself. */
+  readonly path: readonly string[]
+}
+
+/** Runs whose rows are kept: a range begins in the run in which the one before it ended. */
+const runsKept = 2
+
+/** Reads rows by means of their summaries. Each read costs one page of each level, and the rows of one or two runs. */
+export class RowTree implements RowReader {
+  readonly #source: IndexSource
+  readonly #keys: IndexKeys
+  readonly #height: number
+  /** The pages that were read, by key. */
+  readonly #pages = new Map<string, readonly Summary[]>()
+  /** The rows of the last runs that were read, newest last, by the place at which the run begins. */
+  readonly #runs = new Map<string, Promise<readonly StoredRow[]>>()
+
+  /** @param height at least 1 (`StoredState.height`) */
+  constructor(source: IndexSource, keys: IndexKeys, height: number) {
+    this.#source = source
+    this.#keys = keys
+    this.#height = height
+  }
+
+  async countBefore(place: string): Promise<number> {
+    const run = this.runAt(place)
+    if (place === run.from) return run.before
+    const rows = await this.#rows(run)
+    return run.before + rows.filter(row => compareUtf8(row.place, place) < 0).length
+  }
+
+  async placeAt(count: number): Promise<string> {
+    const run = this.#descend((entries, before) => {
+      let at = 0
+      for (let sum = before + entries[0]!.count; at < entries.length - 1 && sum <= count; at++) {
+        sum += entries[at + 1]!.count
+      }
+      return at
+    })
+    return (await this.#rows(run))[count - run.before]?.place ?? placesEnd
+  }
+
+  async search({ from }: PlaceRange, isBehind: (key: string) => boolean): Promise<string> {
+    const run = this.#descend(entries =>
+      entryAt(entries, place => compareUtf8(place, from) > 0 && isBehind(placeKey(place))))
+    const found = (await this.#rows(run)).find(({ place }) =>
+      compareUtf8(place, from) >= 0 && isBehind(placeKey(place)))
+    return found?.place ?? run.to
+  }
+
+  async endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined> {
+    if (compareUtf8(range.from, range.to) >= 0) return undefined
+    let run = last ? this.#runBefore(range.to) : this.runAt(range.from)
+    for (;;) {
+      const rows = rowsWithin(await this.#rows(run), range)
+      if (rows.length > 0) return rows.at(last ? -1 : 0)
+      if (last ? compareUtf8(run.from, range.from) <= 0 : compareUtf8(run.to, range.to) >= 0) return undefined
+      run = last ? this.#runBefore(run.from) : this.runAt(run.to)
+    }
+  }
+
+  parts(range: PlaceRange): AsyncGenerator<RowPart> {
+    return this.#parts(this.#height, { from: firstPlace, to: placesEnd }, range)
+  }
+
+  /** Returns the run in which a row of that place is, or would be. */
+  runAt(place: string): Run {
+    return this.#descend(entries => entryAt(entries, entry => compareUtf8(entry, place) > 0))
+  }
+
+  /**
+   * Returns the entries of a page.
+   * @throws DamagedRecordError when the page is damaged or missing
+   */
+  page(level: number, place: string): readonly Summary[] {
+    const key = this.#keys.page(level, place)
+    let entries = this.#pages.get(key)
+    if (entries === undefined) {
+      const bytes = this.#source.getSync(key)
+      if (bytes === undefined) throw new DamagedRecordError('a page of summaries is missing')
+      this.#pages.set(key, entries = decodePage(bytes))
+    }
+    return entries
+  }
+
+  #runBefore(place: string): Run {
+    return this.#descend(entries => entryAt(entries, entry => compareUtf8(entry, place) >= 0))
+  }
+
+  async* #parts(level: number, { from, to }: PlaceRange, range: PlaceRange): AsyncGenerator<RowPart> {
+    const entries = this.page(level, from)
+    const first = entryAt(entries, place => compareUtf8(place, range.from) > 0)
+    for (let at = first; at < entries.length; at++) {
+      const { place, count, value } = entries[at]!
+      if (compareUtf8(place, range.to) >= 0) return
+      const part = { from: place, to: entries[at + 1]?.place ?? to }
+      if (count === 0) continue
+      if (compareUtf8(range.from, part.from) <= 0 && compareUtf8(part.to, range.to) <= 0) {
+        yield { kind: 'value', value }
+      } else if (level > 1) yield* this.#parts(level - 1, part, range)
+      else {
+        const rows = rowsWithin(await this.#rows(part), range)
+        if (rows.length > 0) yield { kind: 'rows', rows }
+      }
+    }
+  }
+
+  /**
+   * Goes from the root to a run.
+   * @param choose returns the index of the entry in which to continue, given the number of rows before the page
+   */
+  #descend(choose: (entries: readonly Summary[], before: number) => number): Run {
+    let from = firstPlace
+    let to = placesEnd
+    let before = 0
+    const path = new Array<string>(this.#height + 1)
+    for (let level = this.#height; level >= 1; level--) {
+      path[level] = from
+      const entries = this.page(level, from)
+      const at = choose(entries, before)
+      for (let i = 0; i < at; i++) before += entries[i]!.count
+      from = entries[at]!.place
+      to = entries[at + 1]?.place ?? to
+    }
+    path[0] = from
+    return { from, to, before, path }
+  }
+
+  #rows(run: PlaceRange): Promise<readonly StoredRow[]> {
+    let rows = this.#runs.get(run.from)
+    if (rows === undefined) rows = readAll(this.#source, this.#keys, run)
+    this.#runs.delete(run.from)
+    this.#runs.set(run.from, rows)
+    if (this.#runs.size > runsKept) this.#runs.delete(this.#runs.keys().next().value!)
+    return rows
+  }
+}
+
+/** Reads all rows of a run. */
+export async function readAll(source: IndexSource, keys: IndexKeys, run: PlaceRange): Promise<readonly StoredRow[]> {
+  const rows: StoredRow[] = []
+  for await (const page of readRows(source, keys, run)) rows.push(...page)
+  return rows
+}

@@ -1,0 +1,196 @@
+import type {
+  BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, IndexDefinition, IndexHead, IndexInfo, IndexRead,
+  IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint, RequiredSequence, ScanIndexRequest,
+} from '@sectional/core'
+import { indexId, ReplicaError } from '@sectional/core'
+import type { Clock, Turns } from '@sectional/runtime'
+import { damageIn, toReplicaError } from '../calls/call-guard.ts'
+import { ReplicaCalls } from '../calls/replica-calls.ts'
+import type { BuildQueue } from './build-queue.ts'
+import { waitForBuild } from './build-wait.ts'
+import { type BuildParts, IndexBuild, newestPosition } from './index-build.ts'
+import { IndexContent, indexState } from './index-content.ts'
+import { reduceIndex } from './index-reduction.ts'
+import { scanIndex } from './index-scan.ts'
+import { IndexSnapshot } from './index-snapshot.ts'
+import type { IndexStore } from './index-store.ts'
+import type { Indexer } from './indexer.ts'
+
+export interface ShardIndexesParts {
+  /** Names the replica in the store of indexes. Another replica of the node never has the same name. */
+  readonly owner: string
+  readonly store: IndexStore
+  readonly replica: ChangeReplica
+  readonly indexer: Indexer
+  /** Shared by all replicas of the node. */
+  readonly queue: BuildQueue
+  readonly clock: Clock
+  readonly turns: Turns
+}
+
+interface OpenedIndex {
+  readonly definition: IndexDefinition
+  readonly build: IndexBuild
+  readonly content: IndexContent
+  readonly snapshot: IndexSnapshot
+}
+
+/**
+ * The indexes of one replica of one shard, in the store of indexes of the node (docs/decisions/0017-index-engine.md).
+ */
+export class ShardIndexes implements IndexReplica {
+  readonly #parts: ShardIndexesParts
+  readonly #builds = new Map<string, IndexBuild>()
+
+  constructor(parts: ShardIndexesParts) {
+    this.#parts = parts
+    const { store, owner, indexer } = parts
+    for (const [id, stored] of store.indexesOf(owner)) {
+      // An index that cannot be used stays in the directory until it is created anew, or dropped.
+      const content = stored.indexerVersion === indexer.version ? loaded(stored, this.#buildParts) : undefined
+      if (content !== undefined) this.#builds.set(id, IndexBuild.load(content, this.#buildParts))
+    }
+  }
+
+  async buildIndex(
+    { definition, through, waitMs }: BuildIndexRequest, context: CallContext,
+  ): Promise<BuildIndexReply> {
+    try {
+      const now = await newestPosition(this.#parts.replica, context)
+      const sequence = required(through, now)
+      const id = indexId(definition)
+      const build = this.#builds.get(id) ?? IndexBuild.create(definition, now.history, this.#buildParts)
+      this.#builds.set(id, build)
+      build.request({ history: now.history, sequence })
+      await waitForBuild(build, { history: now.history, sequence }, waitMs, context, this.#parts.clock)
+      return { ...build.content.state, through: sequence }
+    } catch (error) {
+      throw toReplicaError(error)
+    }
+  }
+
+  async* scanIndex(
+    request: ScanIndexRequest, context: CallContext,
+  ): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
+    const opened = await this.#open(request, context)
+    yield* this.#pages(opened, context, check => scanIndex(opened.snapshot, request, check))
+  }
+
+  async* reduceIndex(
+    request: ReduceIndexRequest, context: CallContext,
+  ): AsyncGenerator<readonly (IndexHead | ReducedGroup)[]> {
+    const opened = await this.#open(request, context)
+    const { definition, snapshot } = opened
+    yield* this.#pages(opened, context, check => {
+      if (definition.reduce === null) throw new ReplicaError('protocol', 'the index has no reduce function')
+      return reduceIndex(snapshot, definition, this.#parts.indexer, request, check)
+    })
+  }
+
+  async indexInfo(index: string, context: CallContext): Promise<IndexInfo> {
+    const { definition, build, content, snapshot } = await this.#open({ index, through: 0 }, context)
+    const { keys, state } = snapshot
+    try {
+      return {
+        ...indexState(state), definition, building: build.building, waiting: build.listeners.size,
+        failedCount: state.failedCount, failures: await snapshot.failures(),
+        sizes: {
+          file: await this.#parts.store.store.approximateSize(keys.all()),
+          active: state.activeBytes, external: state.externalBytes,
+        },
+      }
+    } catch (error) {
+      if (damageIn(toReplicaError(error)) !== undefined) content.markBroken()
+      throw toReplicaError(error)
+    } finally {
+      await snapshot.close()
+    }
+  }
+
+  async dropIndexes({ except }: { readonly except: readonly string[] }, context: CallContext): Promise<void> {
+    try {
+      const { replica, store, owner } = this.#parts
+      await newestPosition(replica, context)
+      const kept = new Set(except)
+      const dropped = [...store.indexesOf(owner).keys()].filter(id => !kept.has(id))
+      for (const id of dropped) {
+        void this.#builds.get(id)?.end(new ReplicaError('not_hosted', 'the index was dropped'))
+        this.#builds.delete(id)
+      }
+      await store.drop(owner, dropped)
+    } catch (error) {
+      throw toReplicaError(error)
+    }
+  }
+
+  /** Ends all builds. Calls that wait for them reject with `closed`. Resolves when no build runs any more. */
+  async close(): Promise<void> {
+    const builds = [...this.#builds.values()]
+    this.#builds.clear()
+    await Promise.all(builds.map(build => build.end(new ReplicaError('closed', 'the indexes are closed'))))
+  }
+
+  get #buildParts(): BuildParts {
+    return this.#parts
+  }
+
+  /** Opens a snapshot of an index that belongs to the replica's history and has reached the required sequence. */
+  async #open(
+    { index, through }: Pick<IndexRead<never>, 'index' | 'through'>, context: CallContext,
+  ): Promise<OpenedIndex> {
+    const { replica, store } = this.#parts
+    const now = await newestPosition(replica, context)
+    const build = this.#builds.get(index)
+    const content = build?.content
+    if (content === undefined || content.history !== now.history || content.isBroken) throw unknown(index)
+    try {
+      await content.created()
+      // The index may have been dropped, or have begun anew, meanwhile.
+      if (this.#builds.get(index)?.content !== content) throw unknown(index)
+      const snapshot = IndexSnapshot.open(store, content.keys)
+      const { sequence } = snapshot.state
+      if (sequence >= required(through, now)) return { definition: build!.definition, build: build!, content, snapshot }
+      await snapshot.close()
+      throw new ReplicaError('not_hosted', `the index ${index} is only at sequence ${sequence}`)
+    } catch (error) {
+      if (damageIn(toReplicaError(error)) !== undefined) content.markBroken()
+      throw toReplicaError(error)
+    }
+  }
+
+  /** Runs a scan, and closes its snapshot. The call's timeout bounds the wait for each page. */
+  async* #pages<Row>(
+    { snapshot, content }: OpenedIndex, context: CallContext,
+    read: (check: () => void) => AsyncGenerator<readonly Row[]>,
+  ): AsyncGenerator<readonly Row[]> {
+    const calls = new ReplicaCalls(snapshot.state.history, this.#parts.clock, () => content.markBroken())
+    let ended = false
+    const check = (): void => {
+      if (ended) throw new ReplicaError('cancelled', 'the call has ended')
+    }
+    try {
+      yield* calls.pages(context, () => read(check))
+    } finally {
+      ended = true
+      await snapshot.close()
+    }
+  }
+}
+
+/** Returns the content of an index in the store; undefined when its state is damaged. */
+function loaded(stored: Parameters<typeof IndexContent.load>[0], parts: BuildParts): IndexContent | undefined {
+  try {
+    return IndexContent.load(stored, parts)
+  } catch (error) {
+    if (damageIn(toReplicaError(error)) === undefined) throw error
+    return undefined
+  }
+}
+
+function required(through: RequiredSequence, { sequence }: ReplicaCheckpoint): number {
+  return through === 'newest' ? sequence : Math.min(through, sequence)
+}
+
+function unknown(index: string): ReplicaError {
+  return new ReplicaError('not_hosted', `the replica has no index ${index}`)
+}

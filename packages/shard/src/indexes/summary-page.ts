@@ -1,0 +1,93 @@
+/**
+ * Summaries of rows: how many rows a range of places has, and their reduced value. A *run* is a range with at most
+ * `runRowsMax` rows. The summaries of adjacent runs are the entries of a page of level 1, and those of adjacent pages
+ * the entries of a page of the next level. One page, the root, covers all rows.
+ */
+import { sealBytes, sealRecord } from '@sectional/runtime'
+import { ByteReader } from '../records/byte-reader.ts'
+import { ByteWriter } from '../records/byte-writer.ts'
+import { checkSeal } from '../records/damaged-record.ts'
+
+export interface Summary {
+  /**
+   * The least place of the range. The range ends where the next entry begins. The first entry of a page begins where
+   * the page does, and the root at `firstPlace`. Every other place is that of a row that existed when the range was
+   * divided.
+   */
+  readonly place: string
+  /** Above 0, except in the first entry of a page. */
+  readonly count: number
+  /** Empty when `count` is 0 and when the index has no reduce function. */
+  readonly value: Uint8Array
+}
+
+/** A run or page that exceeds one of these limits is divided, unless it has only one row or entry. */
+export const runRowsMax = 64
+export const pageEntriesMax = 64
+export const partBytesMax = 64 * 1024
+/** The size of the parts: room for later rows, so that a new part is not divided at once. */
+export const partItems = 48
+
+const writer = new ByteWriter(sealBytes)
+
+export function encodePage(entries: readonly Summary[]): Uint8Array {
+  writer.integer(entries.length)
+  for (const { place, count, value } of entries) {
+    writer.text(place)
+    writer.integer(count)
+    writer.integer(value.length)
+    writer.bytes(value)
+  }
+  return sealRecord(writer.finish())
+}
+
+export function decodePage(bytes: Uint8Array): readonly Summary[] {
+  checkSeal(bytes, 'a page of summaries')
+  const reader = new ByteReader(bytes, sealBytes)
+  const entries = new Array<Summary>(reader.integer())
+  for (let i = 0; i < entries.length; i++) {
+    entries[i] = { place: reader.text(), count: reader.integer(), value: reader.bytes(reader.integer()) }
+  }
+  return entries
+}
+
+/**
+ * Divides a list that exceeds a limit into parts of about equal length.
+ *
+ * @param itemsMax the number of items that need not be divided
+ * @returns the parts in order; the list itself when it exceeds no limit
+ */
+export function divided<Item>(
+  items: readonly Item[], itemsMax: number, bytesOf: (item: Item) => number,
+): readonly (readonly Item[])[] {
+  const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0)
+  if (items.length <= 1 || items.length <= itemsMax && bytes <= partBytesMax) return [items]
+  const count = items.length <= itemsMax ? items.length : Math.ceil(items.length / Math.ceil(items.length / partItems))
+  const parts: Item[][] = []
+  let partBytes = 0
+  for (const item of items) {
+    const last = parts.at(-1)
+    if (last === undefined || last.length >= count || partBytes + bytesOf(item) > partBytesMax) {
+      parts.push([item])
+      partBytes = 0
+    } else last.push(item)
+    partBytes += bytesOf(item)
+  }
+  return parts
+}
+
+export function summaryBytes({ place, value }: Summary): number {
+  return place.length + value.length
+}
+
+/** Returns the index of the last entry that begins at or before a place; 0 when there is none. */
+export function entryAt(entries: readonly Summary[], isBehind: (place: string) => boolean): number {
+  let low = 1
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBehind(entries[middle]!.place)) high = middle
+    else low = middle + 1
+  }
+  return low - 1
+}

@@ -1,0 +1,146 @@
+import { compareUtf8, type IndexDefinition, mapBounded } from '@sectional/core'
+import type { IndexKeys } from './index-keys.ts'
+import type { Indexer } from './indexer.ts'
+import { type IndexSource, type StoredRow } from './row-reader.ts'
+import { readAll, RowTree, type Run } from './row-tree.ts'
+import { RowValues } from './row-values.ts'
+import { divided, encodePage, pageEntriesMax, runRowsMax, type Summary, summaryBytes } from './summary-page.ts'
+
+/** The new value of the row at a place; null removes the row. */
+export interface RowChange { readonly place: string; readonly value: Uint8Array | null }
+
+export interface SummaryChanges {
+  /** The new pages by key; null removes a page. */
+  readonly pages: ReadonlyMap<string, Uint8Array | null>
+  readonly height: number
+}
+
+/** The index whose summaries are changed. */
+export interface SummaryParts {
+  readonly source: IndexSource
+  readonly keys: IndexKeys
+  readonly height: number
+  readonly definition: IndexDefinition
+  readonly indexer: Indexer
+}
+
+/** The summaries that replace a summary, by its place. The first one has the same place. */
+type Replacements = ReadonlyMap<string, readonly Summary[]>
+
+interface ChangedRun extends Run { readonly changes: readonly RowChange[] }
+
+/** Number of runs that are read at the same time. */
+const readsMax = 8
+
+/**
+ * Computes the pages of summaries after changes of rows. It reads the runs that change, and the pages above them. Empty
+ * runs and pages are removed; small ones are not merged with their neighbours.
+ *
+ * @param changes at least one, ascending by place
+ */
+export async function updateSummaries(
+  parts: SummaryParts, changes: readonly RowChange[],
+): Promise<SummaryChanges> {
+  const { source, keys, definition, indexer } = parts
+  const tree = new RowTree(source, keys, parts.height)
+  const values = new RowValues(indexer, definition)
+  const runs = changedRuns(tree, changes)
+  const pages = new Map<string, Uint8Array | null>()
+  let replaced = await replaceRuns(parts, values, runs)
+  for (let level = 1; ; level++) {
+    const divisions = changedPages(runs, level).map(({ place, below }) => {
+      const { kept, removed } = withoutEmpty(tree.page(level, place).flatMap(entry =>
+        below.has(entry.place) ? replaced.get(entry.place)! : [entry]))
+      for (const { place: empty } of removed) {
+        // All entries of an empty page but the first one were removed before, and the first one begins where it does.
+        for (let child = level - 1; child >= 1; child--) pages.set(keys.page(child, empty), null)
+      }
+      return { place, lists: divided(kept, pageEntriesMax, summaryBytes) }
+    })
+    for (const list of divisions.flatMap(({ lists }) => lists)) {
+      pages.set(keys.page(level, list[0]!.place), encodePage(list))
+    }
+    const isRoot = level === parts.height
+    if (isRoot && divisions[0]!.lists.length === 1) return { pages, height: level }
+    const summaries = await summarise(values, divisions.flatMap(({ lists }) => lists))
+    if (isRoot) return { pages, height: await addRoots(keys, values, pages, level, summaries) }
+    let at = 0
+    replaced = new Map(divisions.map(({ place, lists }) => [place, summaries.slice(at, at += lists.length)]))
+  }
+}
+
+/** Returns the pages of a level above changed runs, each with the places of its changed entries. */
+function changedPages(
+  runs: readonly Run[], level: number,
+): readonly { readonly place: string; readonly below: ReadonlySet<string> }[] {
+  const groups = Map.groupBy(runs, ({ path }) => path[level]!)
+  return [...groups].map(([place, found]) => ({ place, below: new Set(found.map(({ path }) => path[level - 1]!)) }))
+}
+
+/** Separates the entries of a page without rows. The first entry is kept, so that it begins where the page does. */
+function withoutEmpty(
+  entries: readonly Summary[],
+): { readonly kept: readonly Summary[]; readonly removed: readonly Summary[] } {
+  const isKept = ({ count }: Summary, at: number): boolean => at === 0 || count > 0
+  return { kept: entries.filter(isKept), removed: entries.filter((entry, at) => !isKept(entry, at)) }
+}
+
+/** Groups the changes by the runs in which they are. */
+function changedRuns(tree: RowTree, changes: readonly RowChange[]): readonly ChangedRun[] {
+  const runs: (Run & { readonly changes: RowChange[] })[] = []
+  for (const change of changes) {
+    const last = runs.at(-1)
+    if (last !== undefined && compareUtf8(change.place, last.to) < 0) last.changes.push(change)
+    else runs.push({ ...tree.runAt(change.place), changes: [change] })
+  }
+  return runs
+}
+
+/** Returns the summaries of the changed runs, by where the runs began. */
+async function replaceRuns(
+  { source, keys }: SummaryParts, values: RowValues, runs: readonly ChangedRun[],
+): Promise<Replacements> {
+  const lists = await mapBounded(runs, readsMax, async run =>
+    divided(merged(await readAll(source, keys, run), run.changes), runRowsMax, rowBytes))
+  const reduced = (await values.ofRows(lists.flat())).values()
+  return new Map(runs.map(({ from }, at): [string, readonly Summary[]] => [from, lists[at]!.map((rows, index) =>
+    ({ place: index === 0 ? from : rows[0]!.place, count: rows.length, value: reduced.next().value! }))]))
+}
+
+/** Writes pages above divided pages until there is one root again. Returns the new height. */
+async function addRoots(
+  keys: IndexKeys, values: RowValues, pages: Map<string, Uint8Array | null>, height: number,
+  below: readonly Summary[],
+): Promise<number> {
+  const lists = divided(below, pageEntriesMax, summaryBytes)
+  for (const list of lists) pages.set(keys.page(height + 1, list[0]!.place), encodePage(list))
+  if (lists.length === 1) return height + 1
+  return addRoots(keys, values, pages, height + 1, await summarise(values, lists))
+}
+
+/** Returns the summary of each list of entries. */
+export async function summarise(
+  values: RowValues, lists: readonly (readonly Summary[])[],
+): Promise<readonly Summary[]> {
+  const reduced = await values.ofValues(lists.map(entries =>
+    entries.filter(({ count }) => count > 0).map(({ value }) => value)))
+  return lists.map((entries, at) => ({
+    place: entries[0]!.place, count: entries.reduce((sum, { count }) => sum + count, 0), value: reduced[at]!,
+  }))
+}
+
+function rowBytes({ place, value }: StoredRow): number {
+  return place.length + value.length
+}
+
+/** Applies changes to rows; both are ascending by place. */
+function merged(rows: readonly StoredRow[], changes: readonly RowChange[]): readonly StoredRow[] {
+  const result: StoredRow[] = []
+  let at = 0
+  for (const { place, value } of changes) {
+    while (at < rows.length && compareUtf8(rows[at]!.place, place) < 0) result.push(rows[at++]!)
+    if (rows[at]?.place === place) at++
+    if (value !== null) result.push({ place, value })
+  }
+  return [...result, ...rows.slice(at)]
+}

@@ -1,0 +1,210 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect } from 'chai'
+import { indexId } from '@sectional/core'
+import type { BuildIndexReply, ChangeReplica, IndexDefinition, IndexRow, RowBound } from '@sectional/core'
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
+import { BuildQueue } from '../../src/indexes/build-queue.ts'
+import { IndexKeys } from '../../src/indexes/index-keys.ts'
+import { indexStoreName, IndexStore } from '../../src/indexes/index-store.ts'
+import type { Indexer } from '../../src/indexes/indexer.ts'
+import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
+import { collect, context, edit, silentLog } from '../shard-world.ts'
+
+const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: 'count', options: {} }
+const other: IndexDefinition = { ...definition, map: 'y' }
+const index = indexId(definition)
+const everything = { index, through: 0, ranges: [{}], descending: false }
+
+class World {
+  readonly replica = new MemoryShardReplica({ history: 'one' })
+  readonly mapped: string[] = []
+  storage = new MemoryStorage()
+  store!: IndexStore
+  indexes!: ShardIndexes
+  indexer: Indexer = {
+    version: '1',
+    map: async (_definition, documents) => documents.map(({ id }) => {
+      this.mapped.push(id)
+      return { rows: [{ key: id, value: Buffer.from(`value of ${id}`) }] }
+    }),
+    groupOf: (key, level) => key.slice(0, level),
+    reduce: async (_definition, lists) => lists.map(rows => Buffer.from(String(rows.length))),
+    rereduce: async (_definition, lists) => lists.map(values =>
+      Buffer.from(String(values.reduce((sum, value) => sum + Number(Buffer.from(value)), 0)))),
+    encodeGroup: (_definition, _row, _level, value) => value,
+  }
+  #starts = 0
+
+  async start(queue = new BuildQueue(), replica: ChangeReplica = this.replica): Promise<this> {
+    const random = new SeededRandom(++this.#starts)
+    this.store = await IndexStore.open({ storage: this.storage, log: silentLog, random })
+    const clock = new RealClock()
+    this.indexes = new ShardIndexes({
+      owner: 'shard', store: this.store, replica, indexer: this.indexer, queue, clock, turns: new Turns(clock),
+    })
+    return this
+  }
+
+  async stop(): Promise<void> {
+    await this.indexes.close()
+    await this.store.close()
+  }
+
+  async write(...ids: readonly string[]): Promise<void> {
+    await this.replica.updateDocuments({ edits: ids.map(id => edit(id, null, {})), revsLimit: 10 }, context)
+  }
+
+  build(built = definition, waitMs = 5000): Promise<BuildIndexReply> {
+    return this.indexes.buildIndex({ definition: built, through: 'newest', waitMs }, context)
+  }
+
+  async keys(): Promise<readonly string[]> {
+    const rows = await collect(this.indexes.scanIndex(everything, context))
+    return rows.filter((row): row is IndexRow => row.kind === 'row').map(({ key }) => key)
+  }
+
+  /** Returns the keys of an index in the store. */
+  stored(prefix: number): readonly string[] {
+    const { gte, lt } = new IndexKeys(prefix).all()
+    return this.storage.disk.entries(indexStoreName).map(([key]) => key).filter(key => key >= gte && key < lt)
+  }
+}
+
+describe('the indexes of a replica', () => {
+  it('are there after a restart, and continue at their position', async () => {
+    const world = await new World().start()
+    await world.write('a', 'b')
+    const { version } = await world.build()
+    await world.stop()
+    await world.start()
+    expect(await world.keys()).to.deep.equal(['a', 'b'])
+    expect((await world.build()).version).to.equal(version)
+    await world.write('c')
+    await world.build()
+    expect(world.mapped).to.deep.equal(['a', 'b', 'c'])
+    await world.stop()
+  })
+
+  it('are built anew for another version of the indexer', async () => {
+    const world = await new World().start()
+    await world.write('a')
+    await world.build()
+    await world.stop()
+    world.indexer = { ...world.indexer, version: '2' }
+    await world.start()
+    let refused: unknown
+    await world.keys().catch((error: unknown) => { refused = error })
+    expect(refused).to.include({ code: 'not_hosted' })
+    await world.build()
+    expect(world.mapped).to.deep.equal(['a', 'a'])
+    await world.store.cleared()
+    expect(world.stored(1)).to.deep.equal([])
+    await world.stop()
+  })
+
+  it('free their records when they are dropped', async () => {
+    const world = await new World().start()
+    await world.write('a', 'b')
+    await world.build()
+    await world.build(other)
+    expect([world.stored(1).length, world.stored(2).length]).to.deep.equal([6, 6])
+    await world.indexes.dropIndexes({ except: [indexId(other)] }, context)
+    await world.store.cleared()
+    expect([world.stored(1).length, world.stored(2).length]).to.deep.equal([0, 6])
+    await world.stop()
+    await world.start()
+    expect([...world.store.indexesOf('shard').keys()]).to.deep.equal([indexId(other)])
+    await world.stop()
+  })
+
+  it('begin anew when a record is damaged', async () => {
+    const world = await new World().start()
+    for (const kind of ['r', 'm', 'p']) {
+      await world.write(`before damage of ${kind}`)
+      await world.build()
+      const [, { keys: { prefix } }] = [...world.store.indexesOf('shard')][0]!
+      const damaged = world.stored(prefix).find(key => key[4] === kind)!
+      world.storage.disk.damage(indexStoreName, damaged, Buffer.from('damaged'))
+      let refused: unknown
+      const read = kind === 'p'
+        ? collect(world.indexes.reduceIndex({ ...everything, groupLevel: 0 }, context))
+        : world.keys()
+      await read.catch((error: unknown) => { refused = error })
+      expect(refused).to.include({ code: 'storage' })
+      await world.build()
+      expect(await world.keys()).to.include(`before damage of ${kind}`)
+    }
+    await world.stop()
+  })
+
+  it('are all built again when the directory of the store is damaged', async () => {
+    const world = await new World().start()
+    await world.write('a')
+    await world.build()
+    const entry = world.stored(0).find(key => key[4] === 'd')!
+    await world.stop()
+    world.storage.disk.damage(indexStoreName, entry, Buffer.from('damaged'))
+    await world.start()
+    expect(world.stored(1)).to.deep.equal([])
+    await world.build()
+    expect(await world.keys()).to.deep.equal(['a'])
+    await world.stop()
+  })
+
+  it('refuse a build when too many wait, and build what waits in order', async () => {
+    const world = new World()
+    const held = Promise.withResolvers<void>()
+    const replica = {
+      waitForChange: world.replica.waitForChange.bind(world.replica),
+      scanChanges: async function* (...parameters: Parameters<ChangeReplica['scanChanges']>) {
+        await held.promise
+        yield* world.replica.scanChanges(...parameters)
+      },
+    } as unknown as ChangeReplica
+    await world.start(new BuildQueue(1, 1), replica)
+    await world.write('a')
+    const builds = [world.build(), world.build(other)]
+    await setImmediate()
+    let refused: unknown
+    await world.build({ ...definition, map: 'z' }).catch((error: unknown) => { refused = error })
+    expect(refused).to.include({ code: 'overloaded' })
+    held.resolve()
+    expect((await Promise.all(builds)).map(({ rowCount }) => rowCount)).to.deep.equal([1, 1])
+    expect((await world.build({ ...definition, map: 'z' })).rowCount).to.equal(1)
+    await world.stop()
+  })
+
+  it('end their builds when they are closed, also those that wait', async () => {
+    const world = await new World().start(new BuildQueue(1, 1))
+    await world.write('a')
+    const builds = [world.build(), world.build(other)].map(build => build.catch((error: unknown) => error))
+    await setImmediate()
+    await world.indexes.close()
+    for (const outcome of await Promise.all(builds)) {
+      if (outcome instanceof Error) expect(outcome).to.include({ code: 'closed' })
+    }
+    await world.store.close()
+    expect(world.storage.disk.openStores).to.deep.equal([])
+  })
+
+  it('remove the summaries before many changes, and make them anew', async () => {
+    const world = await new World().start()
+    const ids = (from: number, to: number): string[] =>
+      Array.from({ length: to - from }, (_, at) => `document ${String(from + at).padStart(6, '0')}`)
+    await world.write(...ids(0, 10_000))
+    await world.build()
+    const pages = (): number => world.stored(1).filter(key => key[4] === 'p').length
+    const before = pages()
+    await world.write(...ids(10_000, 15_000))
+    const { rowCount } = await world.build()
+    expect(rowCount).to.equal(15_000)
+    expect(pages()).to.be.within(before + 1, before * 1.6)
+    const bound = (key: string, inclusive: boolean): RowBound => ({ key, inclusive })
+    const range = { lower: bound('document 000123', true), upper: bound('document 014321', false) }
+    const groups = await collect(
+      world.indexes.reduceIndex({ ...everything, ranges: [range], groupLevel: 0 }, context))
+    expect(groups.slice(1).map(group => 'value' in group && String(group.value))).to.deep.equal(['14198'])
+    await world.stop()
+  }).timeout(20_000)
+})
