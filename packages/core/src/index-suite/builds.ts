@@ -83,6 +83,18 @@ export function contentCases(fixture: IndexFixture): void {
       assert.deepEqual(await rows(), ['["b","new",0,"2"]'])
     })
 
+    it('continue when the replica has forgotten purges that they have read', async () => {
+      for (const id of ['purged', 'kept']) await fixture.write(id, { keys: ['a'], value: 1 })
+      await fixture.build()
+      await fixture.purge('purged')
+      await fixture.build()
+      await fixture.replica.trimPurges(1, context)
+      await fixture.write('new', { keys: ['b'], value: 2 })
+      await fixture.build()
+      assert.deepEqual(fixture.mapped, ['purged', 'kept', 'new'])
+      assert.deepEqual(await rows(), ['["a","kept",0,"1"]', '["b","new",0,"2"]'])
+    })
+
     it('begin anew when the replica has forgotten purges', async () => {
       for (const id of ['purged', 'kept']) await fixture.write(id, { keys: ['a'], value: 1 })
       const { version } = await fixture.build()
@@ -148,6 +160,32 @@ export function buildCases(fixture: IndexFixture): void {
       await fixture.held
       controller.abort()
       await cancelled
+    })
+
+    it('goes on when one of the calls that wait for it is cancelled or times out', async () => {
+      await writeMany('doc', 3)
+      fixture.hold()
+      const controller = new AbortController()
+      const cancelled = assertFails(build(60_000, { ...context, signal: controller.signal }), 'cancelled')
+      const timedOut = assertFails(build(60_000, { timeoutMs: 20 }), 'timeout')
+      const waiting = build(4000)
+      await fixture.held
+      controller.abort()
+      await cancelled
+      await timedOut
+      fixture.release()
+      assert.equal((await waiting).rowCount, 3)
+      const { building, waiting: left } = await fixture.indexes.indexInfo(indexId(byKeys), context)
+      assert.deepEqual([building, left, fixture.mapped.length], [false, 0, 3])
+    })
+
+    it('that fails ends, so that no call waits for it', async () => {
+      await writeMany('doc', 1)
+      fixture.failure = new ReplicaError('storage', 'the disk failed')
+      await assertFails(build(4000), 'storage')
+      fixture.failure = undefined
+      const { building, waiting } = await fixture.indexes.indexInfo(indexId(byKeys), context)
+      assert.deepEqual([building, waiting], [false, 0])
     })
 
     it('has not reached a change before it has applied the later change of the same document', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type {
-  BuildIndexReply, IndexDefinition, IndexHead, IndexRead, IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest,
-  ScanIndexRequest,
+  BuildIndexReply, GroupPlace, IndexDefinition, IndexHead, IndexRead, IndexReplica, IndexRow, ReducedGroup,
+  ReduceIndexRequest, ScanIndexRequest,
 } from '../contracts/index-replica.ts'
 import { indexId, withoutHead } from '../contracts/index-replica.ts'
 import {
@@ -30,6 +30,8 @@ export const byKeys: IndexDefinition = {
 }
 /** Emits the values of documents as keys. */
 export const byValue: IndexDefinition = { ...byKeys, map: 'value' }
+/** Emits the keys of documents. The values of rows are the bytes of their keys without the first one. */
+export const byBytes: IndexDefinition = { ...byKeys, map: 'bytes', reduce: null }
 export const everything: ScanIndexRequest = {
   index: indexId(byKeys), through: 0, ranges: [{}], descending: false,
 }
@@ -153,7 +155,7 @@ export class IndexFixture {
   }
 
   async reduce(
-    request: Partial<IndexRead<ReducedGroup>> & Pick<ReduceIndexRequest, 'groupLevel'>,
+    request: Partial<IndexRead<GroupPlace>> & Pick<ReduceIndexRequest, 'groupLevel'>,
   ): Promise<readonly ReducedGroup[]> {
     return (await collect(this.indexes.reduceIndex({ ...everything, ...request } as ReduceIndexRequest, context))).rows
   }
@@ -182,6 +184,7 @@ export class IndexFixture {
         this.mapped.push(id)
         const { keys, value, fails } = documentFrom(body!)
         if (fails) throw new Error(`cannot map ${id}`)
+        if (map === 'bytes') return keys.map(key => ({ key, value: Buffer.from(key.slice(1), 'latin1') }))
         return (map === 'keys' ? keys : [String(value)]).map(key => ({ key, value: encoded(value) }))
       },
       groupOf: (key, level) => key.slice(0, level),

@@ -2,9 +2,14 @@
  * The conformance suite of `IndexReplica`, which each implementation runs under mocha. It is exported as
  * `@sectional/core/index-replica-suite`.
  */
+import { answerCases } from './answers.ts'
 import { buildCases, contentCases } from './builds.ts'
+import { concurrentBuildCases } from './concurrent-builds.ts'
 import { IndexFixture, type MakeIndexes } from './index-fixture.ts'
+import { largeIndexCases } from './large-indexes.ts'
 import { reductionCases, scanCases } from './reads.ts'
+import { requiredSequenceCases } from './required-sequences.ts'
+import { rowBytesCases } from './row-bytes.ts'
 import { upkeepCases } from './upkeep.ts'
 
 export type { MakeIndexes, OpenedIndexes } from './index-fixture.ts'
@@ -21,8 +26,13 @@ export function indexReplicaSuite(name: string, makeIndexes: MakeIndexes): void 
     afterEach(() => fixture.tearDown())
     contentCases(fixture)
     buildCases(fixture)
+    concurrentBuildCases(fixture)
+    requiredSequenceCases(fixture)
+    rowBytesCases(fixture)
     scanCases(fixture)
     reductionCases(fixture)
+    answerCases(fixture)
+    largeIndexCases(fixture)
     upkeepCases(fixture)
   })
 }

@@ -44,11 +44,24 @@ export function upkeepCases(fixture: IndexFixture): void {
       assert(later.position.sequence > position.sequence)
       assert.equal(later.version, version)
       const versions = new Set([version])
-      for (const document of [{ keys: ['a'], value: 2 }, { keys: ['b'], value: 2 }, null]) {
+      const documents = [
+        { keys: ['a'], value: 2 }, { keys: ['a', 'b'], value: 2 }, { keys: ['b', 'a'], value: 2 }, null,
+      ]
+      for (const document of documents) {
         await fixture.write('doc', document)
         versions.add((await fixture.build()).version)
       }
-      assert.equal(versions.size, 4)
+      assert.equal(versions.size, 1 + documents.length)
+    })
+
+    it('gives an index that was dropped another version than before when its rows have changed', async () => {
+      for (const id of ['gone', 'kept']) await fixture.write(id, { keys: ['a'], value: 1 })
+      const { version } = await fixture.build()
+      await fixture.indexes.dropIndexes({ except: [] }, context)
+      await fixture.write('gone', null)
+      const built = await fixture.build()
+      assert.equal(built.rowCount, 1)
+      assert.notEqual(built.version, version)
     })
 
     it('drops the indexes that are not named, and ends their builds', async () => {
