@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { defaultValues, type OptionValues } from '@sectional/core/options'
 import { FileBlobStorage } from './blobs/blob-store-files.ts'
 import { RealClock } from './clock/clock-real.ts'
 import { ZlibCompression } from './compression/compression-zlib.ts'
@@ -14,8 +15,8 @@ import { WebSocketNetwork } from './network/network-ws.ts'
 import type { WebSocketNetworkOptions } from './network/network-ws.ts'
 import { RealRandom } from './random/random-real.ts'
 import type { Runtime } from './runtime.ts'
-import { defaultSandboxLimits, type SandboxLimits } from './sandbox/sandbox.ts'
 import { IsolateSandbox } from './sandbox/sandbox-isolates.ts'
+import { sandboxDeclarations, sandboxLimits } from './sandbox/sandbox-options.ts'
 import { LevelStorage } from './storage/storage-level.ts'
 import { storageMetrics } from './storage/storage-metrics.ts'
 import { Turns } from './clock/turns.ts'
@@ -27,8 +28,8 @@ export interface RealRuntimeOptions {
   /** Options of the links between nodes. */
   readonly network?: WebSocketNetworkOptions
   readonly http?: NodeHttpListenerOptions
-  /** Limits of functions of design documents. By default there is one child process for each core. */
-  readonly sandbox?: Partial<SandboxLimits>
+  /** Limits of functions of design documents. */
+  readonly sandbox?: Partial<OptionValues<typeof sandboxDeclarations>>
 }
 
 export interface RealRuntime extends Runtime {
@@ -51,7 +52,7 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const http = new NodeHttpListener({ descriptors: machine.openFilesMax(), ...options.http })
   const sandbox = new IsolateSandbox({
     clock, log, metrics,
-    limits: { ...defaultSandboxLimits, childrenMax: availableParallelism(), ...options.sandbox },
+    limits: sandboxLimits({ ...defaultValues(sandboxDeclarations), ...options.sandbox }, availableParallelism()),
   })
   return {
     clock,

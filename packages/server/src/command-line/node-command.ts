@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { OptionValues } from '@sectional/core/options'
 import { hashAdminPassword, httpDeclarations, parseAdminHash } from '@sectional/http'
-import { connectionDeclarations, createRealRuntime, type RealRuntime } from '@sectional/runtime'
+import { connectionDeclarations, createRealRuntime, sandboxDeclarations, type RealRuntime } from '@sectional/runtime'
 import { prepareAdministrators } from '../configuration/administrators.ts'
 import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeDeclarations, processDeclarations } from '../configuration/node-declarations.ts'
@@ -29,11 +29,16 @@ const startDeclarations = {
 /** The options that a process needs before it creates a node. */
 export interface ProcessOptions extends OptionValues<typeof startDeclarations> {
   readonly connections: OptionValues<typeof connectionDeclarations>
+  readonly sandbox: OptionValues<typeof sandboxDeclarations>
 }
 
 /** @throws ConfigurationError with one line per wrong value */
 export function parseProcessOptions(settings: Settings): ProcessOptions {
-  return { ...parseOptions(startDeclarations, settings), connections: parseOptions(connectionDeclarations, settings) }
+  return {
+    ...parseOptions(startDeclarations, settings),
+    connections: parseOptions(connectionDeclarations, settings),
+    sandbox: parseOptions(sandboxDeclarations, settings),
+  }
 }
 
 export async function runNode(
@@ -82,7 +87,7 @@ export function dataDirectory({ databaseDirectory }: ProcessOptions, folder: str
 
 /** @throws StartError when the data directory cannot be used */
 export function openRuntime(options: ProcessOptions, folder: string): RealRuntime {
-  const { name, logLevel, connections } = options
+  const { name, logLevel, connections, sandbox } = options
   const directory = dataDirectory(options, folder)
   const tls = clusterTls(options, folder)
   try {
@@ -90,6 +95,7 @@ export function openRuntime(options: ProcessOptions, folder: string): RealRuntim
       dataDirectory: directory,
       log: { level: logLevel, fields: { node: name }, pretty: process.stdout.isTTY === true },
       http: connections,
+      sandbox,
       ...(tls && { network: { tls } }),
     })
   } catch (error) {

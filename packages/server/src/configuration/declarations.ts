@@ -2,13 +2,13 @@
 import { controlDeclarations, databaseDeclarations, databaseEventsDeclarations } from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
-import { connectionDeclarations } from '@sectional/runtime'
+import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
 import { compactionDeclarations } from '@sectional/shard'
 import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 
 const tables = [
   nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, databaseEventsDeclarations,
-  compactionDeclarations, processDeclarations, connectionDeclarations,
+  compactionDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
 ]
 
 /** Sections with arbitrary keys. Any other unknown section or key is kept but has no effect. */
