@@ -57,7 +57,10 @@ export class IsolateSandbox implements Sandbox {
   readonly #children = new Set<PoolChild>()
   readonly #metrics: ReturnType<typeof childMetrics>
   #dispatchPlanned = false
-  #watch: Timer | undefined
+  /** True while a timer of `#watchChildren` runs. */
+  #watching = false
+  /** Ends the children. It runs only while all are idle and not watched. */
+  #idleTimer: Timer | undefined
   /** Monotonic time before which no child is started beside others, because the last start failed. */
   #nextStart = 0
   /** Why no call can run, once that is known. */
@@ -87,6 +90,7 @@ export class IsolateSandbox implements Sandbox {
 
   /** Ends all children. Calls that wait or run reject with `closed`. */
   close(): void {
+    this.#idleTimer?.cancel()
     this.#refuse(new SandboxError('closed', 'The sandbox is closed'))
     for (const member of this.#children) this.#kill(member, 'closed')
   }
@@ -293,11 +297,18 @@ export class IsolateSandbox implements Sandbox {
 
   /** Checks the children as long as one of them works, and once more afterwards. */
   #watchChildren(): void {
-    this.#watch ??= this.#options.clock.setTimer(watchMs, () => {
-      this.#watch = undefined
+    if (this.#watching) return
+    this.#watching = true
+    this.#idleTimer?.cancel()
+    const { clock, limits } = this.#options
+    clock.setTimer(watchMs, () => {
+      this.#watching = false
       const works = [...this.#children].some(({ state }) => state !== 'idle')
       for (const member of this.#children) this.#check(member)
-      if (works) this.#watchChildren()
+      if (works) return this.#watchChildren()
+      this.#idleTimer = clock.setTimer(limits.idleMs, () => {
+        for (const member of this.#children) this.#kill(member, 'closed')
+      })
     })
   }
 

@@ -84,6 +84,8 @@ export interface SandboxLimits {
   readonly residentMiB: number
   /** Number of child processes. One database may use half of them, but at least one. */
   readonly childrenMax: number
+  /** Milliseconds without a call after which the child processes end. */
+  readonly idleMs: number
   /** Number of calls of one database that wait or run. */
   readonly databaseCallsMax: number
   /** Bytes of arguments and sources of all calls that wait or run. */
@@ -99,6 +101,7 @@ export const defaultSandboxLimits: Omit<SandboxLimits, 'childrenMax'> = {
   callMs: 5000,
   heapMiB: 64,
   residentMiB: 512,
+  idleMs: 5 * 60_000,
   databaseCallsMax: 1000,
   waitingBytesMax: 64 * 1024 * 1024,
   callItemsMax: 1000,

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { RealClock } from '../../src/clock/clock-real.ts'
@@ -27,12 +27,43 @@ describe('the child processes of a sandbox', () => {
     expect(started()).to.have.length(1)
   })
 
-  it('have an empty environment', async function () {
+  it('have an empty environment and no files of the node', async function () {
     if (!isLinux) return this.skip()
     const before = childrenOf(process.pid)
-    await open().call(identity, ['[1]'])
+    const file = openSync(fileURLToPath(import.meta.url), 'r')
+    try {
+      await open().call(identity, ['[1]'])
+    } finally {
+      closeSync(file)
+    }
     const child = childrenOf(process.pid).find(pid => !before.includes(pid))
     expect(readFileSync(`/proc/${child}/environ`, 'latin1')).to.equal('')
+    const files = readdirSync(`/proc/${child}/fd`).map(name => readlinkSync(`/proc/${child}/fd/${name}`))
+    expect(files.filter(path => path.startsWith('/') && path !== '/dev/null')).to.deep.equal([])
+  })
+
+  it('end when no call comes for some time, and start again', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    const sandbox = open({ idleMs: 50 })
+    await sandbox.call(identity, ['[1]'])
+    await until(() => childrenOf(process.pid).every(pid => before.includes(pid)))
+    expect(await sandbox.call(identity, ['[2]'])).to.deep.equal([{ kind: 'value', json: '2' }])
+    expect(opened.log.lines).to.deep.equal([])
+  })
+
+  it('are not all given to one database', async () => {
+    const sandbox = open({ callMs: 60_000 })
+    await sandbox.call(identity, ['[1]'])
+    const codes: Promise<string>[] = []
+    for (const designDocument of ['_design/a', '_design/b']) {
+      codes.push(refusal(sandbox.call(functionOf(endless, 'db', designDocument), ['[]'])).then(({ code }) => code))
+      // Calls of one turn would share a message.
+      await turn()
+    }
+    expect(await sandbox.call(functionOf('x => x', 'other'), ['[1]'])).to.have.length(1)
+    sandbox.close()
+    expect(await Promise.all(codes)).to.deep.equal(['closed', 'closed'])
   })
 
   it('are replaced when they are killed, and their calls run once more', async function () {
@@ -79,8 +110,8 @@ describe('the child processes of a sandbox', () => {
   })
 
   it('answer a call that waits behind slow ones of its message', async () => {
-    const sandbox = open({ callMs: 400 })
-    const slow = functionOf('n => { const end = Date.now() + 60; while (Date.now() < end); return n }')
+    const sandbox = open({ callMs: 200 })
+    const slow = functionOf('n => { const end = Date.now() + 100; while (Date.now() < end); return n }')
     const calls = Array.from({ length: 9 }, (_, n) => sandbox.call(slow, [`[${n}]`]))
     expect((await Promise.all(calls)).flat()).to.deep.equal(calls.map((_, n) => ({ kind: 'value', json: `${n}` })))
     expect(opened.log.messages('warn')).to.deep.equal([])
