@@ -15,7 +15,7 @@ export const folders = {
     'json': ['.', 'encoding'],
     'collation': ['.', 'json'],
     'reduces': ['.', 'collation', 'contracts', 'encoding', 'json'],
-    'views': ['.', 'contracts', 'json', 'reduces'],
+    'views': ['.', 'contracts', 'encoding', 'json', 'reduces'],
     'revisions': ['.', 'contracts', 'encoding', 'json'],
     'documents': ['.', 'contracts', 'encoding', 'json', 'revisions'],
     'selectors': ['.', 'json'],
