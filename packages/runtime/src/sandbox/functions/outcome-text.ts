@@ -32,6 +32,10 @@ export function readCallOutcomes(text: string, count: number): ReadOutcomes<Call
   })
 }
 
+const undescribed = 'The function threw a value that cannot be described.'
+/** `createEnvironment` keeps to a shorter limit, unless the function interferes with it. */
+const messageLengthMax = 2000
+
 function readOutcomes<Outcome>(
   text: string, count: number, read: (line: string, next: () => string) => Outcome,
 ): ReadOutcomes<Outcome | Thrown | FunctionFailure> {
@@ -56,7 +60,7 @@ function readThrown(json: string): Thrown | FunctionFailure {
   if (kind === 'thrown' && typeof thrown === 'string') return { kind, json: thrown }
   return {
     kind: 'error',
-    message: typeof message === 'string' ? message : 'The function threw a value that cannot be described.',
+    message: typeof message === 'string' ? message.slice(0, messageLengthMax) : undescribed,
     line: typeof line === 'number' ? line : null,
     column: typeof column === 'number' ? column : null,
     module: typeof module === 'string' ? module : null,
