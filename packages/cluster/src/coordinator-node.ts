@@ -31,6 +31,7 @@ import type { ReplicaDirectory } from './replicas/replica-directory.ts'
 import { ReplicaHealth } from './replicas/replica-health.ts'
 import { ReplicaHistories } from './replicas/replica-histories.ts'
 import { ReplicaStandings } from './replicas/replica-standings.ts'
+import { UnconfirmedWrites } from './replicas/unconfirmed-writes.ts'
 import { diffRevisions } from './coordinator/revisions-diff.ts'
 import { openManyRevisions, openRevisions } from './coordinator/revisions-open.ts'
 
@@ -52,6 +53,8 @@ export interface CoordinatorParts {
 export interface CoordinatorNode extends Coordinator {
   /** Stops repairs. Resolves when no write of a finished request is running any more. */
   stop(): Promise<void>
+  /** Which replicas lack writes that this node has acknowledged. */
+  readonly unconfirmed: UnconfirmedWrites
   /** Number of calls that continue after their requests were answered. */
   readonly backgroundCalls: number
   /** Number of replicas that the changes feeds of this node wait on. */
@@ -81,6 +84,7 @@ export function createCoordinator(
     watches: new ChangeWatches(runtime.clock, bounds),
     standings: new ReplicaStandings(runtime.clock, bounds),
     blobRepairs: new BlobRepair(() => scope),
+    unconfirmed: new UnconfirmedWrites(() => runtime.clock.monotonic()),
     reportMissed: onMissed ?? (() => {}),
   }
   return {
@@ -113,6 +117,7 @@ export function createCoordinator(
       scope.watches.stop()
       return scope.background.idle()
     },
+    unconfirmed: scope.unconfirmed,
     get backgroundCalls() { return scope.background.running },
     get watchedReplicas() { return scope.watches.size },
   }

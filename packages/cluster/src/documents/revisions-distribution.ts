@@ -24,7 +24,8 @@ export interface Distribution {
  * Sends decided revisions to every replica except the one that already has them. Resolves as soon as w copies are
  * durable; the remaining calls continue as background work. Filling replicas receive the revisions but do not count. If
  * the shard's replicas change meanwhile, new replicas receive the revisions too, and w must be met by both the old and
- * the new map. A silent replica (silence-watch.ts) is sent the revisions but not waited for.
+ * the new map. A silent replica (silence-watch.ts) is sent the revisions but not waited for. Replicas that have not
+ * confirmed the revisions by then are recorded (unconfirmed-writes.ts).
  *
  * @param decider the replica that made the revisions durable when it decided; null when no replica has them yet
  * @param w the client's `w`; undefined for the default
@@ -39,6 +40,8 @@ export function distributeRevisions(
     const refused = new Set<number>()
     const tally = new WriteTally(scope.access, place, w)
     const asked = new Set<string>()
+    /** For each replica that has not confirmed the write: whether it stores it in the end. */
+    const unconfirmed = new Map<string, Promise<boolean>>()
     if (decider !== null) {
       asked.add(decider.node)
       tally.durable(decider.node)
@@ -58,14 +61,21 @@ export function distributeRevisions(
       watches.push(watch)
       for (const peer of peers) {
         asked.add(peer.node)
-        scope.background.track(storeOn(scope, place, peer, request, context).then(reply => {
+        const stored = storeOn(scope, place, peer, request, context).then(reply => {
           watch.answered(peer)
-          if (reply instanceof ReplicaError) return failed(peer, reply)
+          if (reply instanceof ReplicaError) {
+            failed(peer, reply)
+            return false
+          }
+          unconfirmed.delete(peer.node)
           for (const index of settled ? [] : reply.rivals) rivals.add(index)
           for (const index of settled ? [] : reply.refused ?? []) refused.add(index)
           tally.durable(peer.node)
           settle()
-        }))
+          return true
+        })
+        unconfirmed.set(peer.node, stored)
+        scope.background.track(stored)
       }
     }
     const settle = (): void => {
@@ -77,6 +87,9 @@ export function distributeRevisions(
       settled = true
       for (const watch of watches) watch.cancel()
       scope.metrics.write(verdict)
+      if (verdict !== 'failed') {
+        for (const [node, stored] of unconfirmed) scope.unconfirmed.acknowledged(place.id, node, stored)
+      }
       resolve({ verdict, errors, rivals, refused })
     }
     send(place)

@@ -3,10 +3,10 @@
  * they begin.
  */
 export class BackgroundWork {
-  readonly #running = new Set<Promise<void>>()
+  readonly #running = new Set<Promise<unknown>>()
 
   /** Tracks a promise. `work` must handle its own failures. */
-  track(work: Promise<void>): void {
+  track(work: Promise<unknown>): void {
     this.#running.add(work)
     const forget = (): void => { this.#running.delete(work) }
     work.then(forget, forget)

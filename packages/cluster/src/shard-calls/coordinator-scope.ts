@@ -10,6 +10,7 @@ import type { Peer, ReplicaAccess, ShardPlace } from '../replicas/replica-access
 import type { ReplicaHealth } from '../replicas/replica-health.ts'
 import type { ReplicaHistories } from '../replicas/replica-histories.ts'
 import type { ReplicaStandings } from '../replicas/replica-standings.ts'
+import type { UnconfirmedWrites } from '../replicas/unconfirmed-writes.ts'
 
 /** The dependencies that all operations of one node's coordinator share. */
 export interface CoordinatorScope {
@@ -26,6 +27,7 @@ export interface CoordinatorScope {
   readonly watches: ChangeWatches
   readonly standings: ReplicaStandings
   readonly blobRepairs: BlobRepairRequests
+  readonly unconfirmed: UnconfirmedWrites
   /** Reports to anti-entropy that a replica lacks revisions that others confirmed. */
   readonly reportMissed: (shard: ShardId, node: string) => void
 }

@@ -3,6 +3,7 @@ import type { CallContext, IndexHead, IndexReplica, ReplicaCheckpoint, RequiredS
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { unlessSilent } from '../shard-calls/silence-watch.ts'
+import { confirmedReaders } from './confirmed-readers.ts'
 import { firstReadyIndex } from './index-build-race.ts'
 import { releasePages } from './shard-read.ts'
 import type { OpenedIndex, ReadRest, ShardRead } from './shard-read.ts'
@@ -38,10 +39,10 @@ export class ShardIndex<Place, Row> {
    */
   async open(rest: ReadRest<Place>, deadline: number): Promise<OpenedIndex<Row>> {
     for (;;) {
-      const readers = this.#scope.access.readers(this.#place)
-      const peers = readers.filter(({ node }) => !this.#failed.has(node))
+      const isNewest = this.#request.update === true || this.#isOpened
+      const peers = await this.#readers(isNewest, deadline)
       if (peers.length === 0 || this.#request.signal.aborted) throw shardFailure([...this.#failed.values()])
-      const opened = this.#request.update === true || this.#isOpened
+      const opened = isNewest
         ? await this.#openNewest(peers, rest, deadline)
         : await this.#openAny(peers, rest)
       if (opened === undefined) continue
@@ -81,6 +82,14 @@ export class ShardIndex<Place, Row> {
     } catch {
       // The next query begins the build.
     }
+  }
+
+  /** Returns the replicas to ask, without those that have failed. */
+  async #readers(isNewest: boolean, deadline: number): Promise<readonly Peer[]> {
+    const isUsable = ({ node }: Peer): boolean => !this.#failed.has(node)
+    const needed = { newest: this.#request.newest, isUsable, deadline }
+    const confirmed = isNewest ? await confirmedReaders(this.#scope, this.#place, needed, this.#request) : []
+    return confirmed.length > 0 ? confirmed : this.#scope.access.readers(this.#place).filter(isUsable)
   }
 
   /** Returns undefined when the replica that was chosen has failed. */

@@ -13,6 +13,8 @@ export interface ShardRead<Place, Row> {
   readonly update: boolean | 'lazy'
   readonly read: Pick<IndexRead<Place>, 'ranges' | 'descending'>
   readonly open: ReadIndex<Place, Row>
+  /** The last write that the answer must contain with `update=true` (`UnconfirmedWrites.newest`). */
+  readonly newest: number
   /** Milliseconds to wait for builds when another replica takes over. */
   readonly timeoutMs: number
   readonly requestId: string

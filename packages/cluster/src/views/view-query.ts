@@ -11,8 +11,9 @@ export interface ViewQuery {
   /** Largest number of rows or groups; null: all. 0 is allowed, for an answer without rows. */
   readonly limit: number | null
   /**
-   * true: the answer contains what the replicas that give it had when they were asked. false: it is read from any state
-   * of the indexes. `lazy`: the same, and the builds begin when the answer was read or closed.
+   * true: the answer contains every write that this node had acknowledged before the query, as long as a replica that
+   * confirmed it can be read. false: it is read from any state of the indexes. `lazy`: the same, and the builds begin
+   * when the answer was read or closed.
    */
   readonly update: boolean | 'lazy'
   /** Only the shard of this partition is read. The ranges must then lie in the partition. */

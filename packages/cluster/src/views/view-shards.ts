@@ -39,7 +39,8 @@ export async function openShards<Place, Row extends Place>(
   const { definition, update, ranges, descending, skip, limit, timeoutMs } = query
   const closed = new AbortController()
   const signal = AbortSignal.any([disconnected, closed.signal])
-  const request = { definition, update, read: { ranges, descending }, open, timeoutMs, requestId, signal }
+  const { newest } = scope.unconfirmed
+  const request = { definition, update, read: { ranges, descending }, open, newest, timeoutMs, requestId, signal }
   const rest: ReadRest<Place> = places.length === 1
     ? { skip, ...(limit !== null && { limit }) }
     : { ...(limit !== null && { limit: limit === 0 ? 0 : skip + limit }) }

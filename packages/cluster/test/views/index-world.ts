@@ -5,6 +5,7 @@ import type {
 } from '@sectional/core'
 import { MemoryIndexReplica } from '@sectional/core/index-replica-memory'
 import type { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import type { CoordinatorNode } from '../../src/coordinator-node.ts'
 import { defaultCoordinatorOptions } from '../../src/contracts/coordinator-options.ts'
 import { ReplicaAccess } from '../../src/replicas/replica-access.ts'
 import { ReplicaHealth } from '../../src/replicas/replica-health.ts'
@@ -29,6 +30,7 @@ export const everything: ViewQuery = {
 
 export class IndexWorld extends ReplicaWorld {
   readonly #indexes = new WeakMap<MemoryShardReplica, MemoryIndexReplica>()
+  readonly #coordinators = new Map<string, CoordinatorNode>()
   readonly #gates = new Map<string, PromiseWithResolvers<void>>()
   readonly #viewOptions: ViewOptions
   readonly #coordinatorOptions: WorldOptions['coordinator']
@@ -45,6 +47,13 @@ export class IndexWorld extends ReplicaWorld {
     this.#coordinatorOptions = options.coordinator
   }
 
+  /** Returns the one coordinator of a node, because queries depend on the writes that it has acknowledged. */
+  override coordinator(node: string): CoordinatorNode {
+    let coordinator = this.#coordinators.get(node)
+    if (coordinator === undefined) this.#coordinators.set(node, coordinator = super.coordinator(node))
+    return coordinator
+  }
+
   /** Returns the dependencies of queries that this node coordinates. */
   viewScope(node: string): ViewScope {
     const { clock } = this
@@ -55,7 +64,7 @@ export class IndexWorld extends ReplicaWorld {
     return {
       runtime: this.runtime(node), options, readHealth, decisionHealth, viewOptions: this.#viewOptions,
       access: new ReplicaAccess(node, this.directory(node), health, () => this.state().databases),
-      background: new BackgroundWork(),
+      background: new BackgroundWork(), unconfirmed: this.coordinator(node).unconfirmed,
       indexes: { indexes: (to, shard) => new FaultyIndexes({ world: this, from: node, node: to, shard }) },
     }
   }

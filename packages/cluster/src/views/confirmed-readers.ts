@@ -1,0 +1,78 @@
+import type { CallContext } from '@sectional/core'
+import type { OperationContext } from '../contracts/coordinator.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import type { ViewScope } from './view-scope.ts'
+
+export interface ConfirmedReaders {
+  /** The number of the last write that the query must contain (`UnconfirmedWrites.newest`). */
+  readonly newest: number
+  /** Returns false for replicas that have failed. */
+  readonly isUsable: (peer: Peer) => boolean
+  /** Monotonic time in milliseconds at which the wait ends. */
+  readonly deadline: number
+}
+
+type ReaderScope = Pick<ViewScope, 'access' | 'background' | 'options' | 'runtime' | 'unconfirmed' | 'viewOptions'>
+
+/**
+ * Returns the replicas of a shard that have every write which this node had acknowledged when a query began, in the
+ * order in which they are read. When no replica has all of them, it waits until one has received what is under way to
+ * it, or what it missed.
+ *
+ * The result is empty if no usable replica is known to have all writes, nor expected to have them soon. This happens
+ * only when replicas that confirmed writes have failed or cannot be reached. The query then reads the replicas that are
+ * left, as a read of a document does.
+ */
+export async function confirmedReaders(
+  scope: ReaderScope, place: ShardPlace, { newest, isUsable, deadline }: ConfirmedReaders, context: OperationContext,
+): Promise<readonly Peer[]> {
+  const { access, runtime: { clock }, unconfirmed, viewOptions: { missedPollMs, missedWaitMs } } = scope
+  for (;;) {
+    const readers = access.readers(place).filter(isUsable)
+    const confirmed = readers.filter(({ node }) => !unconfirmed.isBehind(place.id, node, newest))
+    // The first reader is usually this node's own replica, so it is worth asking whether it is up to date again.
+    const asked = (confirmed.length > 0 ? readers.slice(0, 1) : readers)
+      .filter(({ node }) => unconfirmed.mayAsk(place.id, node, missedPollMs))
+    for (const peer of asked) scope.background.track(prove(scope, place, peer, context.requestId))
+    if (confirmed.length > 0 || context.signal.aborted || clock.monotonic() >= deadline) return confirmed
+    if (!readers.some(({ node }) => unconfirmed.isCatchingUp(place.id, node, missedWaitMs))) return []
+    await changeOrPause(scope, context.signal)
+  }
+}
+
+/**
+ * Asks a replica that missed writes whether it has received them. It has if it has the changes of all other replicas up
+ * to the positions that they had when it was first asked, because some of them confirmed each write. Never rejects.
+ */
+async function prove(
+  { access, options, unconfirmed }: ReaderScope, place: ShardPlace, { node, replica }: Peer, requestId: string,
+): Promise<void> {
+  const call: CallContext = { timeoutMs: options.stateTimeoutMs, requestId }
+  const others = access.peers(access.now(place)).filter(other => other.active && other.node !== node)
+  try {
+    // A caller that knows no history of a replica is answered at once with its position.
+    const positions = await unconfirmed.proof(place.id, node, () =>
+      Promise.all(others.map(other => other.replica.waitForChange({ history: '', sequence: 0 }, call))))
+    const { seen } = await replica.upkeep.replicaInfo(call)
+    const hasAll = positions.every(({ history, sequence }) => (seen[history] ?? 0) >= sequence)
+    if (hasAll) unconfirmed.proved(place.id, node)
+  } catch {
+    // A replica that does not answer proves nothing. The caller asks again until it gives up.
+  }
+}
+
+/** Waits for a change, for `missedPollMs`, or until the query has ended. */
+function changeOrPause(
+  { runtime: { clock }, unconfirmed, viewOptions }: ReaderScope, signal: AbortSignal,
+): Promise<void> {
+  return new Promise(resolve => {
+    const go = (): void => {
+      timer.cancel()
+      signal.removeEventListener('abort', go)
+      resolve()
+    }
+    const timer = clock.setTimer(viewOptions.missedPollMs, go)
+    signal.addEventListener('abort', go, { once: true })
+    void unconfirmed.changed().then(go)
+  })
+}
