@@ -95,7 +95,7 @@ export const folders = {
     'attachments': ['messages', 'request', 'services', 'settings'],
     'documents': ['attachments', 'messages', 'request', 'services', 'settings'],
     'databases': ['request', 'services'],
-    'lists': ['messages', 'request'],
+    'lists': ['documents', 'messages', 'request', 'services'],
     'changes': ['attachments', 'documents', 'lists', 'messages', 'request', 'services'],
     'views': ['lists', 'request'],
     'pipeline': ['authentication', 'messages', 'request', 'services', 'settings'],

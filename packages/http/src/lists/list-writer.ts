@@ -1,15 +1,17 @@
 /**
- * Writes the rows of a list in CouchDB's format: `\r\n` between rows, and the same order of members in the head.
+ * Writes the rows of a list or a view in CouchDB's format: `\r\n` between rows, and the same order of members in the
+ * head.
  */
 import type { SplicedDocument } from '@sectional/core'
 import type { JsonWriter } from '../messages/json-writer.ts'
 
 export type DocumentWriter = (writer: JsonWriter) => Promise<void> | undefined
 
+/** The members before the rows; undefined ones are left out. Reduced rows have no total and no offset. */
 export interface ListHead {
-  readonly total: number | null
-  readonly offset: number | null
-  /** Present when the request asks for it; null with `keys`. */
+  readonly total?: number | null
+  readonly offset?: number | null
+  /** Present when the request asks for it; null for documents that are listed by `keys`. */
   readonly updateSequence?: string | null
 }
 
@@ -19,21 +21,46 @@ export class ListWriter {
 
   constructor(writer: JsonWriter, head: ListHead) {
     this.#writer = writer
-    const sequence = head.updateSequence === undefined ? '' : `,"update_seq":${JSON.stringify(head.updateSequence)}`
-    writer.text(`{"total_rows":${head.total},"offset":${head.offset}${sequence},"rows":[\r\n`)
+    const { total, offset, updateSequence } = head
+    const members = JSON.stringify({ total_rows: total, offset, update_seq: updateSequence }).slice(0, -1)
+    writer.text(`${members}${members === '{' ? '' : ','}"rows":[\r\n`)
   }
 
-  /**
-   * Writes a row.
-   * @param doc undefined: no member `doc`; null: the document is deleted; a function writes a document that does not
-   * fit into memory
-   */
+  /** Writes the row of a document, as `_all_docs` has it. @param doc as for `viewRow` */
   row(
     id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined,
   ): Promise<void> | undefined {
     const key = JSON.stringify(id)
     const end = deleted ? ',"deleted":true}' : '}'
-    const row = `${this.#begin()}{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${end}`
+    return this.#row(`{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${end}`, doc)
+  }
+
+  /**
+   * Writes a row of a view.
+   *
+   * @param key JSON text, as is `value`
+   * @param doc undefined: no member `doc`; null: there is no such document; a function writes a document that does not
+   * fit into memory
+   */
+  viewRow(
+    id: string, key: string, value: string, doc: SplicedDocument | DocumentWriter | null | undefined,
+  ): Promise<void> | undefined {
+    return this.#row(`{"id":${JSON.stringify(id)},"key":${key},"value":${value}`, doc)
+  }
+
+  /** Writes a reduced row. @param key JSON text, as is `value` */
+  groupRow(key: string, value: string): Promise<void> | undefined {
+    return this.#row(`{"key":${key},"value":${value}`, undefined)
+  }
+
+  /** Writes a row in place of one that could not be reduced. */
+  failedGroup({ error, reason }: { readonly error: string; readonly reason: string }): Promise<void> | undefined {
+    return this.#row(`{"key":null,"error":${JSON.stringify(error)},"reason":${JSON.stringify(reason)}`, undefined)
+  }
+
+  /** @param members the beginning of the row, without its end and without the document */
+  #row(members: string, doc: SplicedDocument | DocumentWriter | null | undefined): Promise<void> | undefined {
+    const row = this.#begin() + members
     this.#writer.text(doc === undefined ? row : `${row},"doc":`)
     if (typeof doc === 'function') return this.#writeDocument(doc)
     if (doc === null) this.#writer.text('null')

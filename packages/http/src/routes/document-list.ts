@@ -1,22 +1,19 @@
 /** `_all_docs`, `_design_docs` and `_partition/{p}/_all_docs`, with `/queries` (docs/reference/lists.md). */
-import { createHash, hash } from 'node:crypto'
-import { ApiError, checkPartition, type JsonObject, type Leaf, type SplicedDocument } from '@sectional/core'
-import type { DatabaseState, ListedDocument, OpenedDocument } from '@sectional/cluster'
-import { noFlags, splicedRevision, writeRevision } from '../documents/document-reading.ts'
-import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { createHash } from 'node:crypto'
+import { ApiError, checkPartition } from '@sectional/core'
+import type { DatabaseState, OpenedDocument } from '@sectional/cluster'
+import { readJsonObject } from '../messages/body.ts'
 import { beginning, directed, intersect, rangeHolds, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
+import { documentsPerLookup, includedDocument } from '../lists/included-document.ts'
 import { listParameters, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { listBody, taggedHeaders } from '../lists/list-request.ts'
 import { pathPartition } from '../lists/path-partition.ts'
 import { rowQueries } from '../lists/row-parameters.ts'
-import { ListWriter, type DocumentWriter } from '../lists/list-writer.ts'
-import { jsonHeaders, matchesTag, sendNotModified } from '../messages/response.ts'
+import { ListWriter } from '../lists/list-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { Services } from '../services/services.ts'
-
-/** Keys that are looked up in one call. */
-const keysPerLookup = 200
 
 /** The part of a database that a list contains. */
 interface Scope {
@@ -96,28 +93,6 @@ async function queries(within: Scope, request: RequestContext, services: Service
   await writer.end()
 }
 
-async function listBody(request: RequestContext, services: Services): Promise<JsonObject | null> {
-  if (request.method !== 'POST') return null
-  requireJsonType(request)
-  return readJsonObject(request, services)
-}
-
-/**
- * Returns the headers with an ETag of the database's state and the request's parameters. Returns null after a 304 was
- * sent because the client has the current version.
- */
-function taggedHeaders(
-  fingerprint: string, asked: string, request: RequestContext, services: Services,
-): ReturnType<typeof jsonHeaders> | null {
-  const state = [request.database.incarnation, request.segments.join('/'), fingerprint, asked].join('\n')
-  const etag = `"${hash('md5', state, 'hex')}"`
-  if (matchesTag(request, etag)) {
-    sendNotModified(request, services, etag)
-    return null
-  }
-  return { ...jsonHeaders(request, services), ETag: etag }
-}
-
 async function writeList(
   writer: JsonWriter, parameters: ListParameters, scope: Scope, updateSequence: DatabaseState['updateSequence'],
   request: RequestContext, services: Services,
@@ -141,7 +116,7 @@ async function writeList(
   })
   for await (const page of documents.rows) {
     for (const document of page) {
-      const doc = includeDocs ? shownDocument(document, parameters, request, services) : undefined
+      const doc = includeDocs ? includedDocument(document, parameters, request, services) : undefined
       const full = rows.row(document.id, document.revision, false, doc)
       if (full !== undefined) await full
     }
@@ -171,10 +146,10 @@ async function writeKeys(
     total: await total(scope, request, services), offset: null,
     ...(parameters.updateSequence ? { updateSequence: null } : {}),
   })
-  for (let begin = 0; begin < ordered.length; begin += keysPerLookup) {
+  for (let begin = 0; begin < ordered.length; begin += documentsPerLookup) {
     // Yield between pages: lookups of keys that are certainly absent never wait.
     await services.runtime.turns.pause()
-    const page = ordered.slice(begin, begin + keysPerLookup)
+    const page = ordered.slice(begin, begin + documentsPerLookup)
     // `_design_docs` skips keys that are not design documents. In a partition, other keys are reported as unknown.
     const isId = (key: unknown): key is string => typeof key === 'string' && rangeHolds(scope.range, key)
     const window = scope.countsRange ? page.filter(isId) : page
@@ -203,7 +178,7 @@ function keyRow(
   if (deleted) return rows.row(id, revision, deleted, null)
   const { body, attachments } = document
   const listed = { id, revision, body, attachments, leaves: conflicts ? document.leaves : undefined }
-  return rows.row(id, revision, deleted, shownDocument(listed, parameters, request, services))
+  return rows.row(id, revision, deleted, includedDocument(listed, parameters, request, services))
 }
 
 async function total(scope: Scope, request: RequestContext, services: Services): Promise<number> {
@@ -213,23 +188,4 @@ async function total(scope: Scope, request: RequestContext, services: Services):
     partition: scope.partition,
   }, request)
   return total
-}
-
-/** Returns null when the document's body is not available any more. */
-function shownDocument(
-  { id, revision, body, leaves, attachments }: ListedDocument, parameters: ListParameters,
-  request: RequestContext, services: Services,
-): SplicedDocument | DocumentWriter | null {
-  if (body === undefined) return null
-  if (attachments === undefined) return { id, revision, body, extra: conflictsMember(leaves) }
-  const shown = { id, revision, body, deleted: false, attachments, ...(leaves && { leaves }) }
-  const { attachments: inline, encodingInfo } = parameters
-  const flags = { ...noFlags, conflicts: leaves !== undefined, attachments: inline, encodingInfo }
-  return inline ? writer => writeRevision(writer, shown, flags, request, services) : splicedRevision(shown, flags)
-}
-
-function conflictsMember(leaves: readonly Leaf[] | undefined): string {
-  if (leaves === undefined || leaves.length < 2) return ''
-  const losers = leaves.slice(1).filter(leaf => !leaf.deleted).map(leaf => leaf.revision)
-  return losers.length === 0 ? '' : `"_conflicts":${JSON.stringify(losers)}`
 }

@@ -3,11 +3,12 @@
  * sequence.
  */
 import { localPrefix, mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
-import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { readJsonObject } from '../messages/body.ts'
 import { localRevision } from '../documents/local-writing.ts'
 import { directed, intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { listParameters, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { listBody } from '../lists/list-request.ts'
 import { rowQueries } from '../lists/row-parameters.ts'
 import { ListWriter } from '../lists/list-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
@@ -18,8 +19,7 @@ const scope: IdRange = { low: { id: localPrefix, inclusive: true }, high: { id: 
 const keyConcurrency = 16
 
 export async function listLocalDocuments(request: RequestContext, services: Services): Promise<void> {
-  if (request.method === 'POST') requireJsonType(request)
-  const body = request.method === 'POST' ? await readJsonObject(request, services) : null
+  const body = await listBody(request, services)
   const parameters = listParameters(request.query, body)
   const headers = jsonHeaders(request, services)
   if (request.head) return endHead(request, services, headers)
