@@ -42,6 +42,19 @@ describe('the child processes of a sandbox', () => {
     expect(files.filter(path => path.startsWith('/') && path !== '/dev/null')).to.deep.equal([])
   })
 
+  it('ignore signals to the group of processes, and make way for the node when memory is short', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    const sandbox = open()
+    await sandbox.call(identity, ['[1]'])
+    const [child] = childrenOf(process.pid).filter(pid => !before.includes(pid))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.kill(child as number, signal)
+    await sandbox.call(identity, ['[2]'])
+    expect(isRunning(child as number)).to.equal(true)
+    expect(opened.log.lines).to.deep.equal([])
+    expect(readFileSync(`/proc/${child}/oom_score_adj`, 'latin1').trim()).to.equal('1000')
+  })
+
   it('end when no call comes for some time, and start again', async function () {
     if (!isLinux) return this.skip()
     const before = childrenOf(process.pid)

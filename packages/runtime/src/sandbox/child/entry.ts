@@ -1,4 +1,5 @@
 /** The program of a child process, which runs functions of design documents in isolates (`messages.ts`). */
+import { writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type ivm from 'isolated-vm'
 import { HostedIsolate, type IsolateLimits } from './hosted-isolate.ts'
@@ -22,6 +23,8 @@ const lifelineDescriptor = 3
 const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions
 
 endWithParent()
+ignoreSignals()
+beFirstToEnd()
 const library = await loadLibrary()
 send({ unsupported: typeof library === 'string' ? library : null } satisfies Hello, [])
 if (typeof library !== 'string') serve(library)
@@ -32,6 +35,20 @@ function endWithParent(): void {
     try { require('node:fs').readSync(${lifelineDescriptor}, Buffer.alloc(1)) } catch {}
     process.kill(process.pid, 'SIGKILL')`
   new Worker(wait, { eval: true }).unref()
+}
+
+/** Signals to the group of processes, such as that of Ctrl+C, are for the parent, which may still need answers. */
+function ignoreSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+}
+
+/** When the machine has no memory left, Linux ends this process rather than the parent. */
+function beFirstToEnd(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000')
+  } catch {
+    // Other systems have no such file.
+  }
 }
 
 /** Returns isolated-vm, or why it cannot be loaded. */
