@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../clock/clock.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { CallQueue, type PendingCall } from './call-queue.ts'
+import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
 import type { CallKind, CallReply } from './child/messages.ts'
 import { itemsText } from './functions/items-text.ts'
@@ -12,13 +13,6 @@ import { childMetrics } from './sandbox-metrics.ts'
 
 /** How often in milliseconds time and memory of the children are checked while one of them works. */
 const watchMs = 25
-/**
- * A call that exceeds its time has this many times the time, as long as its child gets little CPU time: on a busy
- * machine the call may not be the cause.
- */
-const busyMachineFactor = 4
-/** How many milliseconds a child may take to start. */
-const startMs = 15_000
 /** How many milliseconds after a failed start the next one follows, while other children work. */
 const restartMs = 1000
 
@@ -36,12 +30,11 @@ export interface IsolateSandboxOptions {
 /** A child of the pool. */
 interface PoolChild {
   readonly child: SandboxChild
-  /** `starting` until its first message, then `idle` or `busy`, finally `ending`: it was killed. */
-  state: 'starting' | 'idle' | 'busy' | 'ending'
+  state: ChildMoment['state']
   /** Monotonic time at which the state began. */
   since: number
-  /** The CPU time of the child at the first check of the message, in milliseconds. Undefined before that check. */
-  cpuMs: number | undefined
+  /** The CPU time of the process in milliseconds at the first check in this state. Undefined before that check. */
+  firstCpuMs: number | undefined
   /** The calls of the message that the child works on, all of one database. Empty unless it is busy. */
   calls: readonly PendingCall[]
 }
@@ -63,6 +56,8 @@ export class IsolateSandbox implements Sandbox {
   #idleTimer: Timer | undefined
   /** Monotonic time before which no child is started beside others, because the last start failed. */
   #nextStart = 0
+  /** True when a child has loaded isolated-vm. */
+  #supported = false
   /** Why no call can run, once that is known. */
   #refusal: SandboxError | undefined
 
@@ -175,7 +170,7 @@ export class IsolateSandbox implements Sandbox {
       }),
       state: 'starting',
       since: clock.monotonic(),
-      cpuMs: undefined,
+      firstCpuMs: undefined,
       calls: [],
     }
     this.#children.add(member)
@@ -185,11 +180,14 @@ export class IsolateSandbox implements Sandbox {
 
   #ready(member: PoolChild, unsupported: string | null): void {
     if (member.state !== 'starting') return
+    // A child that cannot load what another one could is short of something that may come back.
+    if (unsupported !== null && this.#supported) return this.#kill(member, 'crashed')
     if (unsupported !== null) {
       this.#refuse(new SandboxError('unsupported',
         `This machine runs no functions of design documents, because isolated-vm cannot be loaded: ${unsupported}`))
       return this.#kill(member, 'closed')
     }
+    this.#supported = true
     this.#change(member, 'idle', [])
     this.#planDispatch()
   }
@@ -276,7 +274,7 @@ export class IsolateSandbox implements Sandbox {
   #change(member: PoolChild, state: PoolChild['state'], calls: readonly PendingCall[]): void {
     member.state = state
     member.calls = calls
-    member.cpuMs = undefined
+    member.firstCpuMs = undefined
     member.since = this.#options.clock.monotonic()
     if (state === 'busy') this.#watchChildren()
   }
@@ -313,18 +311,12 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #check(member: PoolChild): void {
-    const { callMs, residentMiB } = this.#options.limits
-    const age = this.#options.clock.monotonic() - member.since
+    const { clock, limits } = this.#options
     const usage = member.child.usage()
-    if (member.state === 'starting' && age > startMs) this.#kill(member, 'timeout')
-    if (member.state === 'busy') {
-      member.cpuMs ??= usage?.cpuMs
-      const usedMs = usage === null || member.cpuMs === undefined ? callMs : usage.cpuMs - member.cpuMs
-      const isOver = age > callMs && (usedMs >= callMs / 2 || age > busyMachineFactor * callMs)
-      if (isOver) this.#kill(member, 'timeout')
-      else if (usage !== null && usage.residentMiB > residentMiB) this.#kill(member, 'memory')
-    }
-    // An idle child that keeps much memory is replaced before the next call pays for it.
-    if (member.state === 'idle' && usage !== null && usage.residentMiB > residentMiB / 2) this.#kill(member, 'closed')
+    member.firstCpuMs ??= usage?.cpuMs
+    const cpuMs = usage === null || member.firstCpuMs === undefined ? null : usage.cpuMs - member.firstCpuMs
+    const ageMs = clock.monotonic() - member.since
+    const end = exceededLimit({ state: member.state, ageMs, usage, cpuMs }, limits)
+    if (end !== null) this.#kill(member, end)
   }
 }
