@@ -20,10 +20,15 @@ const validHeaders: readonly object[] = [
   { id: 4, call: { timeoutMs: 100, shard, scanChanges: { since: 0, body: true } } },
   { id: 5, call: { timeoutMs: 100, join: { node: 'x', address: 'x:1' } } },
   { id: 6, call: { timeoutMs: 100, propose: {} } },
+  { id: 10, call: {
+    timeoutMs: 100, shard, scanIndex: { read: { index: 'i', ranges: [{ lower: { key: Buffer.from([1]) } }] } },
+  } },
+  { id: 11, call: { timeoutMs: 100, shard, buildIndex: { definition: { map: 'm' }, waitMs: 10 } } },
   { id: 4, credit: { pages: 1, bytes: 10 } },
   { id: 4, cancel: {} },
   { id: 7, reply: { openDocument: {} } },
   { id: 8, page: { documents: { rows: [{ id: 'a', revision: '1-a', bodyLength: 3 }] } } },
+  { id: 8, page: { indexRows: { rows: [{ keyLength: 3, id: 'a', valueLength: 3 }] } } },
   { raft: {
     from: 'x', to: 'b', term: 1,
     append: { previousIndex: 1, entries: [{ index: 2, term: 1, kind: 0, payloadLength: 3 }] },
