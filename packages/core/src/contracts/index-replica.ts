@@ -10,6 +10,7 @@
  */
 import type { IndexDefinition } from './index-replica/index-definition.ts'
 import type { GroupPlace, RowRange, ScannedPlace } from './index-replica/index-rows.ts'
+import { ReplicaError } from './replica-error.ts'
 import type { ReplicaCheckpoint } from './shard-replica/change-verbs.ts'
 import { call, pages, type VerbsOf } from './verb-table.ts'
 
@@ -147,14 +148,23 @@ export interface IndexReplica extends VerbsOf<typeof indexVerbs> {}
  * Takes the head out of an answer, so that the remaining pages can be merged with those of other shards.
  *
  * @param onHead receives the head before the first page is returned
+ * @throws ReplicaError `protocol` when the answer does not have one head, before its rows. Links do not check this.
  */
 export async function* withoutHead<Row extends { readonly kind: string }>(
   answer: AsyncIterable<readonly (IndexHead | Row)[]>, onHead: (head: IndexHead) => void,
 ): AsyncGenerator<readonly Row[]> {
+  let begun = false
   for await (const page of answer) {
-    const [first] = page
-    if (first?.kind === 'head') onHead(first as IndexHead)
-    const rows = (first?.kind === 'head' ? page.slice(1) : page) as readonly Row[]
-    if (rows.length > 0) yield rows
+    let rows = page
+    if (!begun && page.length > 0) {
+      const [head] = page
+      if (head!.kind !== 'head') throw new ReplicaError('protocol', 'the answer of an index begins without its head')
+      begun = true
+      rows = page.slice(1)
+      onHead(head as IndexHead)
+    }
+    if (rows.some(({ kind }) => kind === 'head')) throw new ReplicaError('protocol', 'an index answered with two heads')
+    if (rows.length > 0) yield rows as readonly Row[]
   }
+  if (!begun) throw new ReplicaError('protocol', 'an index answered without a head')
 }

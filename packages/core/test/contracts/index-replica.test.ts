@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { indexVerbs, mapVerbs, shardVerbs } from '@sectional/core'
+import { indexVerbs, mapVerbs, ReplicaError, shardVerbs, withoutHead } from '@sectional/core'
+import type { IndexHead, IndexRow } from '@sectional/core'
 import { MemoryIndexReplica } from '@sectional/core/index-replica-memory'
 
 describe('the contract of indexes', () => {
@@ -22,5 +23,34 @@ describe('the contract of indexes', () => {
     const build = { definition: { kind: '', map: '', reduce: null, options: {} }, through: 0 }
     expect(indexVerbs.buildIndex.waits?.({ ...build, waitMs: 0 })).to.equal(false)
     expect(indexVerbs.buildIndex.waits?.({ ...build, waitMs: 1 })).to.equal(true)
+  })
+})
+
+describe('the head of an answer', () => {
+  type Page = readonly (IndexHead | IndexRow)[]
+  const position = { history: 'h', sequence: 1 }
+  const head: IndexHead = { kind: 'head', position, readSequence: 1, version: 'v', rowCount: 2, rowsBefore: 0 }
+  const row: IndexRow = { kind: 'row', range: 0, key: 'k', id: 'doc', number: 0, value: new Uint8Array(0) }
+  async function* answer(pages: readonly Page[]): AsyncGenerator<Page> { yield* pages }
+
+  async function read(...pages: readonly Page[]): Promise<unknown> {
+    const found: unknown[] = []
+    try {
+      for await (const page of withoutHead(answer(pages), received => found.push(received))) found.push(page)
+    } catch (error) {
+      return error instanceof ReplicaError ? error.code : error
+    }
+    return found
+  }
+
+  it('is taken out of the first page that is not empty', async () => {
+    expect(await read([head, row], [row, row])).to.deep.equal([head, [row], [row, row]])
+    expect(await read([head], [row])).to.deep.equal([head, [row]])
+    expect(await read([], [head], [])).to.deep.equal([head])
+  })
+
+  it('must come before the rows, once', async () => {
+    const wrong = [[], [[row]], [[row, head]], [[head, row, head]], [[head, row], [head]], [[head], [row, head]]]
+    for (const pages of wrong) expect(await read(...pages)).to.equal('protocol')
   })
 })
