@@ -144,7 +144,7 @@ class ComposedNode implements Node {
         ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane,
       },
       replica: shard => hosted.planned(shard),
-      // No engine of indexes is connected yet. Peers get `not_hosted`.
+      // The engine of indexes is not connected yet. Peers get `not_hosted`.
       indexes: () => undefined,
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       renewReplicas: () => hosted.renew(),
