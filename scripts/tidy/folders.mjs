@@ -97,11 +97,11 @@ export const folders = {
     'databases': ['request', 'services'],
     'lists': ['documents', 'messages', 'request', 'services'],
     'changes': ['attachments', 'documents', 'lists', 'messages', 'request', 'services'],
-    'views': ['lists', 'request'],
+    'views': ['documents', 'lists', 'messages', 'request', 'services'],
     'pipeline': ['authentication', 'messages', 'request', 'services', 'settings'],
     'routes': [
       'attachments', 'authentication', 'changes', 'databases', 'documents', 'lists', 'messages', 'pipeline', 'request',
-      'services', 'settings',
+      'services', 'settings', 'views',
     ],
     '.': ['authentication', 'messages', 'pipeline', 'request', 'routes', 'services', 'settings'],
   },

@@ -45,7 +45,8 @@ export interface HttpApi {
   stop(): Promise<void>
 }
 
-export function createHttpApi(parts: HttpApiParts): HttpApi {
+/** @param routes all routes of the table, except in tests of routes that are not in it yet */
+export function createHttpApi(parts: HttpApiParts, routes: Routes = createRoutes()): HttpApi {
   const { runtime, options, configuration } = parts
   const admission = new Admission(options)
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
@@ -62,7 +63,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     uuids: new UuidGenerator(runtime, options),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
-  const pipeline = new Pipeline(services, createRoutes())
+  const pipeline = new Pipeline(services, routes)
   return {
     handler: exchange => { pipeline.start(exchange) },
     stop: async () => {

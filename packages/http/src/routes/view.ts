@@ -1,0 +1,101 @@
+/** `_design/{name}/_view/{view}`, with `/queries`, also in a partition. */
+import type { IndexDefinition } from '@sectional/core'
+import { listBody, taggedHeaders } from '../lists/list-request.ts'
+import { pathPartition } from '../lists/path-partition.ts'
+import { rowQueries } from '../lists/row-parameters.ts'
+import { readJsonObject } from '../messages/body.ts'
+import { endHead, JsonWriter } from '../messages/json-writer.ts'
+import { jsonHeaders } from '../messages/response.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import { openView, prepareQuery, type PreparedQuery } from '../views/view-answer.ts'
+import { openDefinition } from '../views/view-definitions.ts'
+import type { ViewHandler, ViewServices } from '../views/view-operations.ts'
+import { viewParameters, viewQueryParameters, type QueriedView } from '../views/view-parameters.ts'
+
+/** The view that a path names. */
+interface ViewPath { readonly design: string; readonly view: string; readonly partition?: string }
+
+export const listView: ViewHandler = (request, services) => list(pathOfView(request), request, services)
+export const queryView: ViewHandler = (request, services) => queries(pathOfView(request), request, services)
+export const listPartitionView: ViewHandler = async (request, services) =>
+  list(pathInPartition(request), request, services)
+export const queryPartitionView: ViewHandler = async (request, services) =>
+  queries(pathInPartition(request), request, services)
+
+function pathOfView({ params: [design, view] }: RequestContext): ViewPath {
+  return { design: design!, view: view! }
+}
+
+/** @throws ApiError as `pathPartition` */
+function pathInPartition(request: RequestContext): ViewPath {
+  const [, design, view] = request.params
+  return { design: design!, view: view!, partition: pathPartition(request) }
+}
+
+async function list(
+  { design, view, partition }: ViewPath, request: RequestContext, services: ViewServices,
+): Promise<void> {
+  const body = await listBody(request, services)
+  const definition = await openDefinition(design, view, request, services)
+  const parameters = viewParameters(request.query, body, queriedView(definition, partition))
+  const prepared = await prepareQuery(definition, request.head ? { ...parameters, limit: 0 } : parameters, services)
+  const documents = parameters.includeDocs ? await documentsFingerprint(request, services) : ''
+  const opened = await openView(prepared, request, services)
+  try {
+    const { fingerprint, updateSequence } = opened.answer
+    const state = `${fingerprint}\n${documents}\n${parameters.updateSequence ? updateSequence : ''}`
+    const headers = taggedHeaders(state, JSON.stringify(parameters), request, services)
+    if (headers === null) return
+    if (request.head) return endHead(request, services, headers)
+    const writer = new JsonWriter(request, services, 200, headers)
+    await opened.write(writer)
+    writer.text('\n')
+    await writer.end()
+  } finally {
+    await opened.answer.close()
+  }
+}
+
+/** Included documents may change while no row of the view does, so the database's state belongs to the ETag. */
+async function documentsFingerprint(request: RequestContext, services: ViewServices): Promise<string> {
+  return (await services.coordinator.databaseState(request.database, request)).fingerprint
+}
+
+/** Answers several queries. The answer has no ETag, because each query is begun when the previous one was written. */
+async function queries(
+  { design, view, partition }: ViewPath, request: RequestContext, services: ViewServices,
+): Promise<void> {
+  const { turns } = services.runtime
+  const members = rowQueries(await readJsonObject(request, services))
+  const definition = await openDefinition(design, view, request, services)
+  const queried = queriedView(definition, partition)
+  const all = await turns.map(members, member => viewQueryParameters(request.query, member, queried))
+  const prepared: PreparedQuery[] = []
+  for (const parameters of all) {
+    await turns.pause()
+    prepared.push(await prepareQuery(definition, parameters, services))
+  }
+  const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
+  writer.text('{"results":[\r\n')
+  for (const [index, query] of prepared.entries()) {
+    if (index > 0) writer.text(',\r\n')
+    await turns.pause()
+    request.signal.throwIfAborted()
+    const opened = await openView(query, request, services)
+    try {
+      await opened.write(writer)
+    } finally {
+      await opened.answer.close()
+    }
+    await writer.flushFull()
+  }
+  writer.text('\r\n]}\n')
+  await writer.end()
+}
+
+function queriedView({ reduce, options }: IndexDefinition, partition: string | undefined): QueriedView {
+  return {
+    hasReduce: reduce !== null, isPartitioned: options['partitioned'] === true,
+    ...(partition !== undefined && { partition }),
+  }
+}

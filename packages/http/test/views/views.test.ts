@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict'
+import type { Resource } from '../../src/pipeline/resource.ts'
+import { Router } from '../../src/pipeline/router.ts'
+import { createRoutes, databaseResources } from '../../src/route-table.ts'
+import { listPartitionView, listView, queryPartitionView, queryView } from '../../src/routes/view.ts'
+import type { ViewHandler } from '../../src/views/view-operations.ts'
+import { MemoryNode, type Answer } from '../memory-node.ts'
+import { MemoryViews } from './memory-views.ts'
+
+/** Returns the routes with those of views, which are not in the table yet. */
+function routesWithViews(): ReturnType<typeof createRoutes> {
+  const methods = (handlers: Readonly<Record<string, ViewHandler>>): Resource['methods'] =>
+    handlers as unknown as Resource['methods']
+  const view = (handlers: Readonly<Record<string, ViewHandler>>): Resource =>
+    ({ name: 'view', access: 'member', allow: 'GET,HEAD,POST', methods: methods(handlers) })
+  const database = new Router<Resource>()
+  for (const [pattern, resource] of Object.entries({
+    ...databaseResources(),
+    '/_design/{name}/_view/{view}': view({ GET: listView, POST: listView }),
+    '/_design/{name}/_view/{view}/queries': view({ POST: queryView }),
+    '/_partition/{partition}/_design/{name}/_view/{view}': view({ GET: listPartitionView, POST: listPartitionView }),
+    '/_partition/{partition}/_design/{name}/_view/{view}/queries': view({ POST: queryPartitionView }),
+  })) database.add(pattern, resource)
+  return { ...createRoutes(), database }
+}
+
+let node: MemoryNode
+let views: MemoryViews
+
+function start(): void {
+  node = new MemoryNode({
+    routes: routesWithViews(),
+    wrap: coordinator => {
+      views = new MemoryViews(coordinator)
+      return Object.assign(coordinator, views)
+    },
+  })
+}
+
+async function stop(): Promise<void> {
+  assert.equal(views.open, 0, 'every answer is closed')
+  await node.stop()
+}
+
+async function write(db: string, ...docs: readonly object[]): Promise<void> {
+  const answer = await node.post(`/${db}/_bulk_docs`, { docs })
+  assert.deepEqual(answer.json.filter((each: { readonly ok?: boolean }) => each.ok !== true), [])
+}
+
+function ids(answer: Answer): readonly string[] {
+  return (answer.json.rows as { readonly id: string }[]).map(({ id }) => id)
+}
+
+const byName = 'doc => { if (doc.name) emit(doc.name, doc.size) }'
+const bySize = 'doc => { if (doc.size !== undefined) emit([doc.kind, doc.size], doc.size) }'
+const design = {
+  _id: '_design/d',
+  views: {
+    name: { map: byName }, size: { map: bySize, reduce: '_sum' }, none: { map: 'doc => {}', reduce: '_count' },
+    broken: { map: byName, reduce: '(keys, values) => values' },
+    link: { map: 'doc => { if (doc.to !== undefined) emit(doc._id, doc.to) }' },
+  },
+}
+
+describe('a view', () => {
+  beforeEach(async () => {
+    start()
+    await node.put('/db?q=2')
+    await write('db', design,
+      { _id: 'a', name: 'x', size: 1, kind: 'p' }, { _id: 'b', name: 'x"y', size: 2, kind: 'p' },
+      { _id: 'c', name: 'é', size: 12345678901234567000, kind: 'q' }, { _id: 'other' })
+  })
+  afterEach(stop)
+
+  it('has a line for each row, framed as in CouchDB', async () => {
+    const { status, headers, text } = await node.get('/db/_design/d/_view/name?limit=2')
+    assert.deepEqual([status, headers['content-type']], [200, 'application/json'])
+    assert.equal(text, '{"total_rows":3,"offset":0,"rows":[\r\n'
+      + '{"id":"c","key":"é","value":12345678901234567000},\r\n{"id":"a","key":"x","value":1}\r\n]}\n')
+    assert.equal((await node.get('/db/_design/d/_view/name?key=7')).text,
+      '{"total_rows":3,"offset":0,"rows":[\r\n\r\n]}\n')
+  })
+
+  it('has an offset, unless its rows need not be sorted', async () => {
+    assert.equal((await node.get('/db/_design/d/_view/name?startkey="x"&skip=1&limit=0')).text,
+      '{"total_rows":3,"offset":2,"rows":[\r\n\r\n]}\n')
+    assert.equal((await node.get('/db/_design/d/_view/name?sorted=false&key="x"')).text,
+      '{"rows":[\r\n{"id":"a","key":"x","value":1}\r\n]}\n')
+  })
+
+  it('has the sequence of its indexes when the client asks for it', async () => {
+    const { json } = await node.get('/db/_design/d/_view/name?update_seq=true&limit=0')
+    assert.deepEqual(Object.keys(json), ['total_rows', 'offset', 'update_seq', 'rows'])
+    const reduced = await node.get('/db/_design/d/_view/size?update_seq=true')
+    assert.deepEqual(Object.keys(reduced.json), ['update_seq', 'rows'])
+    assert.equal(reduced.json.update_seq, json.update_seq)
+  })
+
+  it('is read by ranges and keys of the query string and of a body', async () => {
+    const read = async (query: string): Promise<readonly string[]> =>
+      ids(await node.get(`/db/_design/d/_view/name?${query}`))
+    const post = async (body: object, query = ''): Promise<readonly string[]> =>
+      ids(await node.post(`/db/_design/d/_view/name${query}`, body))
+    assert.deepEqual(await read('startkey="x"&descending=true'), ['a', 'c'])
+    assert.deepEqual(await read('keys=["x","none","é","x"]'), ['a', 'c', 'a'])
+    assert.deepEqual(await read('keys=["x","é"]&descending=true'), ['c', 'a'])
+    assert.deepEqual(await read('keys=[]'), [])
+    assert.deepEqual(await post({ startkey: 'x', skip: 1 }), ['b'])
+    assert.deepEqual(await post({ keys: ['x', 'é'] }, '?limit=1'), ['a'])
+    assert.deepEqual(await post({ start_key: 'x', startkey_docid: 'b' }), ['b'])
+  })
+
+  it('tells the coordinator how fresh its indexes must be', async () => {
+    for (const query of ['', '?update=false', '?update=lazy', '?stale=ok', '?stale=update_after']) {
+      await node.get(`/db/_design/d/_view/name${query}`)
+    }
+    assert.deepEqual(views.queries.map(({ update }) => update), [true, false, 'lazy', false, 'lazy'])
+  })
+
+  it('is reduced to groups', async () => {
+    const rows = async (query: string): Promise<string> => (await node.get(`/db/_design/d/_view/size${query}`)).text
+    assert.equal(await rows('?endkey=["p",{}]'), '{"rows":[\r\n{"key":null,"value":3}\r\n]}\n')
+    assert.equal(await rows('?group=true&limit=1'), '{"rows":[\r\n{"key":["p",1],"value":1}\r\n]}\n')
+    assert.equal(await rows('?group_level=1&limit=1'), '{"rows":[\r\n{"key":["p"],"value":3}\r\n]}\n')
+    assert.equal(await rows('?key="none"'), '{"rows":[\r\n\r\n]}\n')
+    assert.deepEqual(ids(await node.get('/db/_design/d/_view/size?reduce=false')), ['a', 'b', 'c'])
+    assert.equal((await node.get('/db/_design/d/_view/none')).text, '{"rows":[\r\n\r\n]}\n')
+  })
+
+  it('has an error in place of a group that could not be reduced', async () => {
+    assert.equal((await node.get('/db/_design/d/_view/broken?group=true&limit=1')).text,
+      '{"rows":[\r\n{"key":null,"error":"reduce_overflow_error","reason":"too \\"large\\""}\r\n]}\n')
+  })
+
+  it('answers several queries', async () => {
+    const { status, text } = await node.post('/db/_design/d/_view/size/queries?reduce=false', {
+      queries: [{ limit: 1 }, { reduce: true, group_level: 1, endkey: ['p', {}] }, { keys: [['p', 2]] }],
+    })
+    assert.equal(status, 200)
+    assert.equal(text, '{"results":[\r\n'
+      + '{"total_rows":3,"offset":0,"rows":[\r\n{"id":"a","key":["p",1],"value":1}\r\n]},\r\n'
+      + '{"rows":[\r\n{"key":["p"],"value":3}\r\n]},\r\n'
+      + '{"total_rows":3,"offset":1,"rows":[\r\n{"id":"b","key":["p",2],"value":2}\r\n]}\r\n]}\n')
+    assert.equal((await node.post('/db/_design/d/_view/name/queries', { queries: [] })).text,
+      '{"results":[\r\n\r\n]}\n')
+  })
+
+  it('refuses a request as a whole when one of its queries is wrong', async () => {
+    const { status, json } = await node.post('/db/_design/d/_view/name/queries', {
+      queries: [{}, { startkey: 2, endkey: 1 }],
+    })
+    assert.deepEqual([status, json.error, views.queries.length], [400, 'query_parse_error', 0])
+  })
+
+  it('is refused when it does not exist', async () => {
+    const refusal = async (path: string): Promise<string> => {
+      const { status, json } = await node.get(`/db/_design/${path}`)
+      return `${status} ${json.error}: ${json.reason}`
+    }
+    assert.equal(await refusal('none/_view/name'), '404 not_found: missing')
+    assert.equal(await refusal('d/_view/lost'), '404 not_found: missing_named_view')
+    const { headers } = await node.get('/db/_design/d')
+    await node.delete(`/db/_design/d?rev=${headers['etag']!.replaceAll('"', '')}`)
+    assert.equal(await refusal('d/_view/name'), '404 not_found: deleted')
+    await write('db', { _id: '_design/cobol', language: 'cobol', views: { v: { map: 'ADD 1 TO X' } } })
+    assert.equal(await refusal('cobol/_view/v'), '500 unknown_query_language: cobol')
+  })
+
+  it('refuses what cannot be read, with the texts of CouchDB', async () => {
+    const refusal = async (query: string): Promise<string> => {
+      const { status, json } = await node.get(`/db/_design/d/_view/${query}`)
+      return `${status} ${json.error}: ${json.reason}`
+    }
+    assert.equal(await refusal('name?startkey=2&endkey=1'),
+      '400 query_parse_error: No rows can match your key range, reverse your start_key and end_key or set '
+      + 'descending=true')
+    assert.equal(await refusal('name?group=true'), '400 query_parse_error: Invalid use of grouping on a map view.')
+    assert.equal(await refusal('size?keys=[1,2]'),
+      '400 query_parse_error: Multi-key fetches for reduce views must use `group=true`')
+    assert.equal(await refusal('name?key={'), '400 bad_request: invalid UTF-8 JSON')
+    const { status } = await node.post('/db/_design/d/_view/name', '{}', { 'content-type': 'text/plain' })
+    assert.equal(status, 415)
+    assert.deepEqual(views.queries, [])
+  })
+
+  describe('its tag', () => {
+    const path = '/db/_design/d/_view/name'
+
+    async function changed(tag: string, query = ''): Promise<boolean> {
+      const { status, text } = await node.get(path + query, { 'if-none-match': tag })
+      assert.equal(status === 304, text === '')
+      return status !== 304
+    }
+
+    async function tagOf(query = ''): Promise<string> {
+      return (await node.get(path + query)).headers['etag']!
+    }
+
+    it('holds until a row of the view changes', async () => {
+      const tag = await tagOf()
+      await write('db', { _id: 'unrelated' })
+      assert.equal(await changed(tag), false)
+      await write('db', { _id: 'more', name: 'n' })
+      assert.equal(await changed(tag), true)
+    })
+
+    it('belongs to the parameters, and is that of HEAD, too', async () => {
+      const tag = await tagOf()
+      assert.equal(await changed(tag, '?limit=1'), true)
+      assert.equal(await changed(await tagOf('?limit=1'), '?limit=1'), false)
+      const { status, headers, text } = await node.request('HEAD', path)
+      assert.deepEqual([status, headers['etag'], text], [200, tag, ''])
+    })
+
+    it('changes with any document when documents are included, or the sequence is shown', async () => {
+      const tags = { docs: await tagOf('?include_docs=true'), sequence: await tagOf('?update_seq=true') }
+      assert.equal(await changed(tags.docs, '?include_docs=true'), false)
+      assert.equal(await changed(tags.sequence, '?update_seq=true'), false)
+      await write('db', { _id: 'unrelated' })
+      assert.equal(await changed(tags.docs, '?include_docs=true'), true)
+      assert.equal(await changed(tags.sequence, '?update_seq=true'), true)
+    })
+  })
+})
+
+describe('include_docs of a view', () => {
+  beforeEach(async () => {
+    start()
+    await node.put('/db?q=2')
+    await write('db', design, { _id: 'a', name: 'x', size: 1 })
+  })
+  afterEach(stop)
+
+  async function documents(query: string): Promise<Readonly<Record<string, unknown>>> {
+    const { status, json } = await node.get(`/db/_design/d/_view/${query}`)
+    assert.equal(status, 200)
+    return Object.fromEntries((json.rows as { readonly id: string; readonly doc: unknown }[])
+      .map(({ id, doc }) => [id, doc]))
+  }
+
+  it('adds the document of each row', async () => {
+    const { text } = await node.get('/db/_design/d/_view/name?include_docs=true')
+    assert.match(text, /^\{"id":"a","key":"x","value":1,"doc":\{"_id":"a","_rev":"1-\w+","name":"x","size":1\}\}\r$/m)
+  })
+
+  it('adds conflicts and the content of attachments', async () => {
+    const leaf = (hash: string): object => ({ _id: 'k', _rev: `1-${hash.repeat(32)}`, name: hash })
+    await node.post('/db/_bulk_docs', { new_edits: false, docs: [leaf('a'), leaf('b')] })
+    await write('db', { _id: 'f', name: 'f', _attachments: { 'n.txt': { content_type: 'text/x', data: 'YWJj' } } })
+    const plain = await documents('name?include_docs=true') as any
+    assert.deepEqual([plain.k._conflicts, plain.f._attachments['n.txt'].stub], [undefined, true])
+    const full = await documents('name?include_docs=true&conflicts=true&attachments=true') as any
+    assert.deepEqual(full.k._conflicts, [`1-${'a'.repeat(32)}`])
+    assert.equal(full.f._attachments['n.txt'].data, 'YWJj')
+  })
+
+  it('adds the document that the value names', async () => {
+    const { headers } = await node.get('/db/a')
+    const first = headers['etag']!.replaceAll('"', '')
+    const attachment = { content_type: 'a/b', data: 'YWJj' }
+    await write('db', { _id: 'a', _rev: first, name: 'new', _attachments: { n: attachment } })
+    await write('db',
+      { _id: 'l1', to: { _id: 'a' } }, { _id: 'l2', to: { _id: 'a', _rev: first } }, { _id: 'l3', to: { _id: 'lost' } },
+      { _id: 'l4', to: { _id: null } }, { _id: 'l5', to: { _id: '' } }, { _id: 'l6', to: { _id: 'a', _rev: 'x' } },
+      { _id: 'l7', to: { _id: 'a', _rev: '7-abc' } }, { _id: 'l8', to: { id: '"_id"' } }, { _id: 'l9', to: 'a' },
+      { _id: 'm1', to: { _rev: first } }, { _id: 'm2', to: { _id: ['a'] } })
+    const found = await documents('link?include_docs=true&attachments=true') as any
+    const { n } = found.l1._attachments
+    assert.deepEqual([found.l1.name, n.stub, n.data], ['new', true, undefined])
+    assert.deepEqual(found.l2, { _id: 'a', _rev: first, name: 'x', size: 1 })
+    for (const id of ['l3', 'l4', 'l5', 'l6', 'l7', 'm2']) assert.equal(found[id], null, id)
+    for (const id of ['l8', 'l9', 'm1']) assert.equal(found[id]._id, id)
+  })
+
+  it('has null for a named document that was deleted', async () => {
+    await write('db', { _id: 'l', to: { _id: 'a' } })
+    const { headers } = await node.get('/db/a')
+    await node.delete(`/db/a?rev=${headers['etag']!.replaceAll('"', '')}`)
+    assert.deepEqual(await documents('link?include_docs=true'), { l: null })
+  })
+
+  it('is refused for reduced rows', async () => {
+    const { status, json } = await node.get('/db/_design/d/_view/size?include_docs=true')
+    assert.deepEqual([status, json.reason], [400, '`include_docs` is invalid for reduce'])
+  })
+})
+
+describe('a view of a partitioned database', () => {
+  const map = 'doc => emit(doc.n, doc.n)'
+  beforeEach(async () => {
+    start()
+    await node.put('/db?q=2&partitioned=true')
+    await write('db', { _id: '_design/p', views: { v: { map, reduce: '_sum' } } },
+      { _id: '_design/all', views: { v: { map } }, options: { partitioned: false } },
+      { _id: 'oslo:1', n: 3 }, { _id: 'oslo:2', n: 1 }, { _id: 'rome:1', n: 2 })
+  })
+  afterEach(stop)
+
+  it('has the rows of one partition, by path and by parameter', async () => {
+    for (const path of ['_partition/oslo/_design/p/_view/v?', '_design/p/_view/v?partition=oslo&']) {
+      assert.deepEqual(ids(await node.get(`/db/${path}reduce=false`)), ['oslo:2', 'oslo:1'])
+    }
+    assert.deepEqual((await node.get('/db/_partition/oslo/_design/p/_view/v')).json.rows, [{ key: null, value: 4 }])
+    assert.deepEqual(ids(await node.get('/db/_partition/lost/_design/p/_view/v?reduce=false')), [])
+    const { json } = await node.post('/db/_partition/oslo/_design/p/_view/v/queries', { queries: [{ key: 1 }, {}] })
+    assert.deepEqual(json.results, [{ rows: [{ key: null, value: 1 }] }, { rows: [{ key: null, value: 4 }] }])
+    assert.deepEqual(new Set(views.queries.map(({ partition }) => partition)), new Set(['oslo', 'lost']))
+  })
+
+  it('has the rows of all partitions when its design document says so', async () => {
+    assert.deepEqual(ids(await node.get('/db/_design/all/_view/v')), ['oslo:2', 'rome:1', 'oslo:1'])
+    assert.equal(views.queries[0]!.partition, undefined)
+  })
+
+  it('is refused without a partition, or with one that it does not have', async () => {
+    const refusal = async (path: string): Promise<string> => {
+      const { status, json } = await node.get(`/db/${path}`)
+      return `${status} ${json.error}: ${json.reason}`
+    }
+    assert.equal(await refusal('_design/p/_view/v'),
+      '400 query_parse_error: `partition` parameter is mandatory for queries to this view.')
+    assert.equal(await refusal('_partition/oslo/_design/all/_view/v'),
+      '400 query_parse_error: `partition` parameter is not supported in this design doc')
+    assert.equal(await refusal('_partition/_bad/_design/p/_view/v'),
+      '400 illegal_partition: Partition must not start with an underscore')
+    assert.equal(await refusal('_partition/oslo/_design/lost/_view/v'), '404 not_found: missing')
+  })
+})
