@@ -11,7 +11,9 @@ const codeOf = (promise: Promise<readonly CallOutcome[]>): Promise<string> => pr
   ([outcome]) => String(outcome?.kind), (error: unknown) => error instanceof SandboxError ? error.code : String(error),
 )
 
-describe('a hostile function costs its own call an error and nothing else', () => {
+describe('a hostile function costs its own call an error and nothing else', function () {
+  // Processes start and end slowly on a busy machine.
+  this.timeout(30_000)
   after(() => sandbox.close())
 
   // The other database's calls run before, beside and after the attack.

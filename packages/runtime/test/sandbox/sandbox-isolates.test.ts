@@ -12,7 +12,9 @@ const isLinux = process.platform === 'linux'
 const endless = '() => { for (;;); }'
 const identity = functionOf('x => x')
 
-describe('the child processes of a sandbox', () => {
+describe('the child processes of a sandbox', function () {
+  // Processes start and end slowly on a busy machine.
+  this.timeout(30_000)
   let opened: ReturnType<typeof openSandbox>
   const open = (limits: Partial<SandboxLimits> = {}) => (opened = openSandbox(limits)).sandbox
   afterEach(() => opened.sandbox.close())
