@@ -57,7 +57,10 @@ export const folders = {
     'engine': ['blobs', 'calls', 'compaction', 'directory', 'reading', 'records', 'verbs', 'writing'],
     'rebuild': ['directory', 'engine', 'reading', 'records', 'scrub'],
     'indexes': ['calls', 'records'],
-    '.': ['blobs', 'calls', 'compaction', 'directory', 'engine', 'reading', 'rebuild', 'records', 'scrub', 'writing'],
+    '.': [
+      'blobs', 'calls', 'compaction', 'directory', 'engine', 'indexes', 'reading', 'rebuild', 'records', 'scrub',
+      'writing',
+    ],
   },
   rpc: {
     'schema': [],

@@ -1,4 +1,4 @@
-import type { ShardId } from '@sectional/core'
+import type { IndexReplica, ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import { Turns } from '@sectional/runtime'
 import type {
@@ -9,6 +9,9 @@ import type { CompactionOptions } from './compaction/compaction-options.ts'
 import { Compactor } from './compaction/compactor.ts'
 import type { CompactionTask } from './compaction/compactor.ts'
 import { toReplicaError } from './calls/call-guard.ts'
+import { IndexHost } from './indexes/index-host.ts'
+import type { ShardIndexTask } from './indexes/index-host.ts'
+import type { Indexer } from './indexes/indexer.ts'
 import { FilterBudget } from './reading/id-filter.ts'
 import { KeptDocumentsBudget } from './reading/kept-documents.ts'
 import { prefixMax, ShardKeys } from './records/key-layout.ts'
@@ -41,6 +44,8 @@ export interface HostOptions {
   readonly store?: StoreOptions
   readonly compaction?: Partial<CompactionOptions>
   readonly scrub?: Partial<ScrubOptions>
+  /** Returns the functions of indexes of one database, by its incarnation. When undefined, the host has no indexes. */
+  readonly indexerOf?: (incarnation: string) => Indexer
 }
 
 /** Receives reports of damaged records and content; may be called more than once for one of them. */
@@ -76,6 +81,7 @@ export class ShardHost {
   readonly #metrics: WriteMetrics
   readonly #compactor: Compactor
   readonly #reclaimer: SpaceReclaimer
+  readonly #indexes: IndexHost | undefined
   readonly #filterBudget = new FilterBudget(filterBytesMax)
   readonly #keptBudget = new KeptDocumentsBudget(keptBytesMax)
   readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
@@ -97,7 +103,7 @@ export class ShardHost {
 
   private constructor(
     runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs,
-    { compaction, scrub }: HostOptions,
+    { compaction, scrub, indexerOf }: HostOptions,
   ) {
     this.blobs = blobs
     this.#runtime = runtime
@@ -109,6 +115,10 @@ export class ShardHost {
     this.#reclaimer = new SpaceReclaimer({
       store, directory, clock: runtime.clock, log: runtime.log, onCleared: () => blobs.collectSoon(),
       signal: this.#abort.signal,
+    })
+    this.#indexes = indexerOf && new IndexHost({
+      ...runtime, turns: this.#turns, indexerOf,
+      histories: () => new Set(Array.from(directory.entries(), ({ history }) => history)),
     })
     this.#damaged = runtime.metrics.counter(
       'sectional_shard_damaged_total',
@@ -155,6 +165,7 @@ export class ShardHost {
     blobs.start()
     host.#scrubber.start()
     host.#reclaimer.start()
+    host.#indexes?.start()
     return host
   }
 
@@ -325,6 +336,27 @@ export class ShardHost {
   }
 
   /**
+   * Returns the indexes of a hosted shard.
+   * @throws ReplicaError `not_hosted`, also when the host has no indexer; `closed`, `storage`
+   */
+  async indexes(shard: ShardId): Promise<IndexReplica> {
+    const engine = await this.open(shard)
+    const name = this.#nameOf(shard)
+    const entry = this.#directory.get(name)
+    if (this.#indexes === undefined || entry === undefined) {
+      throw new ReplicaError('not_hosted', `this node has no indexes of ${describe(shard)}`)
+    }
+    return await this.#indexes.indexesOf({
+      shard, history: entry.history, replica: engine, isServed: () => this.#engines.get(name) === engine,
+    })
+  }
+
+  /** Returns the builds of indexes that are running now. */
+  indexBuilds(): readonly ShardIndexTask[] {
+    return this.#indexes?.tasks() ?? []
+  }
+
+  /**
    * Hosts a shard. It is empty at first; if the node already hosts the shard, the existing replica is returned. Durable
    * when resolved.
    * @param partitioned whether the shard keeps counts and sizes of partitions
@@ -374,8 +406,10 @@ export class ShardHost {
     this.#engines.delete(name)
     this.#compactor.forget(shard)
     engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(shard)} was dropped`))
+    this.#indexes?.endBuilds(entry.history)
     // Writes that were staged earlier are ahead of this one in the store's queue.
     await this.#directory.drop(name, entry).catch(rethrow)
+    this.#indexes?.remove(entry.history)
     this.#reclaimer.start()
   }
 
@@ -414,19 +448,21 @@ export class ShardHost {
     this.#engines.delete(name)
     this.#compactor.forget(before.shard)
     engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(before.shard)} is being rebuilt`))
+    this.#indexes?.endBuilds(before.history)
     try {
       return await rebuildShard({
         store: this.#store, directory: this.#directory, clock: this.#runtime.clock, signal: this.#abort.signal,
         engine: entry => this.#engine(entry, () => {}),
       }, before)
     } finally {
+      if (this.#directory.get(name)?.history !== before.history) this.#indexes?.remove(before.history)
       this.#reclaimer.start()
     }
   }
 
-  /** Waits until the space of every shard dropped so far is reclaimed. */
-  reclaimed(): Promise<void> {
-    return this.#reclaimer.done()
+  /** Waits until the space of every shard dropped so far is reclaimed, and that of its indexes. */
+  async reclaimed(): Promise<void> {
+    await Promise.all([this.#reclaimer.done(), this.#indexes?.removed()])
   }
 
   /** Refuses new calls, lets accepted writes finish and closes the store. */
@@ -443,6 +479,7 @@ export class ShardHost {
     await this.#compactor.stop()
     await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
     await this.#reclaimer.done()
+    await this.#indexes?.close()
     await this.blobs.close()
     // If writing the mark fails, the next start only compares more shards than necessary.
     await this.#directory.closeInOrder().catch((error: unknown) => {

@@ -88,7 +88,8 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
       }
       return store
     }
-    world.host = await ShardHost.open(shardRuntime({ open }, world.clock), { scrub: { pauseMs: 1000 } })
+    const damaged = { open, exists: async () => true }
+    world.host = await ShardHost.open(shardRuntime(damaged, world.clock), { scrub: { pauseMs: 1000 } })
     world.host.onDamage({ damagedReplica: shard => { world.damaged.push(shard) }, damagedBlob: () => {} })
     await world.clock.advance(1)
     expect([asked, world.damaged]).to.deep.equal([[false], []])

@@ -1,4 +1,4 @@
-import { mkdir, statfs } from 'node:fs/promises'
+import { mkdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import type { Iterator as ClassicIterator, Snapshot as ClassicSnapshot } from 'classic-level'
@@ -63,6 +63,17 @@ export class LevelStorage implements Storage {
       return store
     } catch (error) {
       throw openError(error, location)
+    }
+  }
+
+  async exists(name: string): Promise<boolean> {
+    checkStoreName(name)
+    try {
+      await stat(join(this.#options.directory, name))
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+      throw toStorageError(error)
     }
   }
 }

@@ -85,6 +85,11 @@ export class MemoryDisk {
     return copy
   }
 
+  /** @internal */
+  holds(store: string): boolean {
+    return this.#stores.has(store)
+  }
+
   /** Returns the synced entries of a store. */
   entries(store: string): StoreEntry[] {
     const data = this.#stores.get(store)
@@ -192,6 +197,11 @@ export class MemoryStorage implements Storage {
     const store = this.disk.attach(name, options)
     this.#stores.add(store)
     return store
+  }
+
+  async exists(name: string): Promise<boolean> {
+    checkStoreName(name)
+    return this.disk.holds(name)
   }
 
   /**

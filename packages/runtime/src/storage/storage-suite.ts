@@ -351,6 +351,12 @@ function names(fixture: Fixture): void {
     await other.close()
   })
 
+  it('exist from the first opening on', async () => {
+    assert.equal(await fixture.storage.exists('indexes'), false)
+    await (await fixture.storage.open('indexes')).close()
+    assert.equal(await fixture.storage.exists('indexes'), true)
+  })
+
   it('belong to one opener until it closes', async () => {
     assert.equal(await outcome(fixture.storage.open('documents')), 'locked')
     await fixture.reopen()

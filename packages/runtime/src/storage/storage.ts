@@ -11,6 +11,8 @@ export interface Storage {
    * once at a time.
    */
   open(name: string, options?: StoreOptions): Promise<Store>
+  /** Returns whether a store of that name was ever opened, and so may contain something. @throws StorageError `io` */
+  exists(name: string): Promise<boolean>
 }
 
 export interface StoreOptions {

@@ -17,6 +17,11 @@ export class BuildQueue {
     this.#waitingMax = waitingMax
   }
 
+  /** The number of builds that run. */
+  get running(): number { return this.#running }
+  /** The number of builds that wait. */
+  get waiting(): number { return this.#waiting.size }
+
   /**
    * Waits until the build may run.
    *

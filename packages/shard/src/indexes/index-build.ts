@@ -1,5 +1,6 @@
 import type { CallContext, ChangeReplica, IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
+import type { Clock } from '@sectional/runtime'
 import { damageIn, toReplicaError } from '../calls/call-guard.ts'
 import type { BuildQueue } from './build-queue.ts'
 import { type ContentParts, IndexContent } from './index-content.ts'
@@ -9,6 +10,15 @@ export interface BuildParts extends ContentParts {
   readonly owner: string
   readonly replica: ChangeReplica
   readonly queue: BuildQueue
+  readonly clock: Clock
+}
+
+/** How far a build is. Times are milliseconds since 1970, and changes are counted as sequence numbers. */
+export interface BuildProgress {
+  readonly startedOn: number
+  readonly updatedOn: number
+  readonly changesDone: number
+  readonly totalChanges: number
 }
 
 /** Called when a build has reached a position or begun anew, and with the error with which it ended. */
@@ -28,6 +38,8 @@ export class IndexBuild {
   #work: Promise<void> | undefined
   /** The sequence that the build must reach, in the history of `#content`. */
   #through = 0
+  /** When the build that runs began, when it last wrote changes, and the sequence at which it began. */
+  #run: { readonly startedOn: number; readonly updatedOn: number; readonly from: number } | undefined
 
   private constructor(content: IndexContent, parts: BuildParts) {
     this.definition = content.definition
@@ -46,6 +58,14 @@ export class IndexBuild {
 
   get content(): IndexContent { return this.#content }
   get building(): boolean { return this.#work !== undefined }
+
+  /** How far the build is; undefined when none runs. */
+  get progress(): BuildProgress | undefined {
+    if (this.#run === undefined) return undefined
+    const { startedOn, updatedOn, from } = this.#run
+    const { readSequence } = this.#content
+    return { startedOn, updatedOn, changesDone: readSequence - from, totalChanges: this.#through - from }
+  }
 
   /**
    * Begins a build up to that position, or extends the one that runs.
@@ -70,6 +90,7 @@ export class IndexBuild {
   async #build(entered: Promise<() => void>): Promise<void> {
     const leave = await entered
     let failure: unknown
+    this.#noteStart()
     try {
       while (!this.#ended.signal.aborted && this.#content.sequence < this.#through) await this.#readChanges()
     } catch (error) {
@@ -77,6 +98,7 @@ export class IndexBuild {
     }
     leave()
     this.#work = undefined
+    this.#run = undefined
     if (failure !== undefined) this.#tell(failure)
   }
 
@@ -93,7 +115,9 @@ export class IndexBuild {
       for await (const page of replica.scanChanges(request, { ...call, history: content.history })) {
         if (content !== this.#content) return
         await turns.pause()
-        if (page.length > 0) await content.apply(page, this.#ended.signal)
+        if (page.length === 0) continue
+        await content.apply(page, this.#ended.signal)
+        this.#run = { ...this.#run!, updatedOn: this.#parts.clock.now() }
       }
       await content.complete(now.sequence)
       this.#tell()
@@ -118,6 +142,12 @@ export class IndexBuild {
     if (this.#ended.signal.aborted) throw new ReplicaError('closed', 'the build was ended')
     this.#content.end()
     this.#content = IndexContent.create(this.#parts.owner, this.definition, history, this.#parts)
+    if (this.#run !== undefined) this.#noteStart()
+  }
+
+  #noteStart(): void {
+    const now = this.#parts.clock.now()
+    this.#run = { startedOn: now, updatedOn: now, from: this.#content.readSequence }
   }
 
   #tell(failure?: unknown): void {

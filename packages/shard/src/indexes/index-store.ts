@@ -91,6 +91,11 @@ export class IndexStore {
     return this.#indexes.get(owner) ?? new Map<string, StoredIndex>()
   }
 
+  /** Returns the owners that have indexes. */
+  owners(): readonly string[] {
+    return [...this.#indexes.keys()]
+  }
+
   /** Returns a version that no index of this store has had before. */
   newVersion(): string {
     return `${this.#run}-${++this.#versions}`

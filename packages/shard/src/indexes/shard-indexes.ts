@@ -8,7 +8,7 @@ import { damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { ReplicaCalls } from '../calls/replica-calls.ts'
 import type { BuildQueue } from './build-queue.ts'
 import { waitForBuild } from './build-wait.ts'
-import { type BuildParts, IndexBuild, newestPosition } from './index-build.ts'
+import { type BuildParts, type BuildProgress, IndexBuild, newestPosition } from './index-build.ts'
 import { IndexContent, indexState } from './index-content.ts'
 import { reduceIndex } from './index-reduction.ts'
 import { scanIndex } from './index-scan.ts'
@@ -28,6 +28,12 @@ export interface ShardIndexesParts {
   readonly turns: Turns
 }
 
+/** A build that runs. */
+export interface IndexTask extends BuildProgress {
+  /** The id of the index (`indexId`). */
+  readonly index: string
+}
+
 interface OpenedIndex {
   readonly definition: IndexDefinition
   readonly build: IndexBuild
@@ -41,6 +47,7 @@ interface OpenedIndex {
 export class ShardIndexes implements IndexReplica {
   readonly #parts: ShardIndexesParts
   readonly #builds = new Map<string, IndexBuild>()
+  #closed = false
 
   constructor(parts: ShardIndexesParts) {
     this.#parts = parts
@@ -57,6 +64,7 @@ export class ShardIndexes implements IndexReplica {
   ): Promise<BuildIndexReply> {
     try {
       const now = await newestPosition(this.#parts.replica, context)
+      if (this.#closed) throw closed()
       const sequence = required(through, now)
       const id = indexId(definition)
       const build = this.#builds.get(id) ?? IndexBuild.create(definition, now.history, this.#buildParts)
@@ -123,11 +131,20 @@ export class ShardIndexes implements IndexReplica {
     }
   }
 
-  /** Ends all builds. Calls that wait for them reject with `closed`. Resolves when no build runs any more. */
+  /**
+   * Ends all builds, and refuses new ones. Calls that wait for them reject with `closed`. Resolves when no build runs
+   * any more.
+   */
   async close(): Promise<void> {
+    this.#closed = true
     const builds = [...this.#builds.values()]
     this.#builds.clear()
-    await Promise.all(builds.map(build => build.end(new ReplicaError('closed', 'the indexes are closed'))))
+    await Promise.all(builds.map(build => build.end(closed())))
+  }
+
+  /** Returns the builds that run now. */
+  tasks(): readonly IndexTask[] {
+    return [...this.#builds].flatMap(([index, { progress }]) => progress === undefined ? [] : { index, ...progress })
   }
 
   get #buildParts(): BuildParts {
@@ -189,6 +206,10 @@ function loaded(stored: Parameters<typeof IndexContent.load>[0], parts: BuildPar
 
 function required(through: RequiredSequence, { sequence }: ReplicaCheckpoint): number {
   return through === 'newest' ? sequence : Math.min(through, sequence)
+}
+
+function closed(): ReplicaError {
+  return new ReplicaError('closed', 'the indexes are closed')
 }
 
 function unknown(index: string): ReplicaError {

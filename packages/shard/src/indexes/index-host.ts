@@ -1,0 +1,174 @@
+import type { ChangeReplica, IndexReplica, ShardId } from '@sectional/core'
+import { ReplicaError } from '@sectional/core'
+import type { Clock, Log, Metrics, Random, Storage, Turns } from '@sectional/runtime'
+import { toReplicaError } from '../calls/call-guard.ts'
+import { BuildQueue } from './build-queue.ts'
+import { IndexStore, indexStoreName } from './index-store.ts'
+import type { Indexer } from './indexer.ts'
+import { measuredIndexer } from './measured-indexer.ts'
+import { type IndexTask, ShardIndexes } from './shard-indexes.ts'
+
+export interface IndexHostParts {
+  readonly storage: Storage
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly random: Random
+  readonly metrics: Metrics
+  readonly log: Log
+  /** Returns the functions of indexes of one database. */
+  readonly indexerOf: (incarnation: string) => Indexer
+  /** Returns the histories of all replicas of the node. */
+  readonly histories: () => ReadonlySet<string>
+}
+
+/** A replica of the node. Its history names it in the store of indexes, so that a rebuilt replica has no old rows. */
+export interface IndexedReplica {
+  readonly shard: ShardId
+  readonly history: string
+  readonly replica: ChangeReplica
+  /** False after the replica was dropped or is being rebuilt. */
+  readonly isServed: () => boolean
+}
+
+/** An index of a shard that is being built. */
+export interface ShardIndexTask extends IndexTask { readonly shard: ShardId }
+
+/**
+ * The indexes of all replicas of one node. Their store is opened when an index is first asked for, or at the start when
+ * an earlier process has left it, so a node without indexes has no files and no memory for them.
+ */
+export class IndexHost {
+  readonly #parts: IndexHostParts
+  readonly #queue = new BuildQueue()
+  /** The store, from the begin of its opening; undefined again when the opening has failed. */
+  #store: Promise<IndexStore> | undefined
+  /** The indexes that were asked for, by the history of their replica. */
+  readonly #served = new Map<string, { readonly shard: ShardId; readonly indexes: ShardIndexes }>()
+  /** The indexes whose builds are ending, by history. New ones of that history wait for them. */
+  readonly #ending = new Map<string, Promise<void>>()
+  readonly #removals = new Set<Promise<void>>()
+  #starting: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(parts: IndexHostParts) {
+    this.#parts = parts
+    const builds = parts.metrics.gauge('sectional_index_builds', 'Builds of indexes, by state.', ['state'])
+    parts.metrics.onCollect(() => {
+      if (this.#closing !== undefined) return
+      builds.set(this.#queue.running, { state: 'running' })
+      builds.set(this.#queue.waiting, { state: 'waiting' })
+    })
+  }
+
+  /** Opens the store in the background if it exists, so that rows of replicas that are gone leave the disk. */
+  start(): void {
+    this.#starting = this.#openExisting().catch((error: unknown) => {
+      this.#parts.log.warn({ error: String(error) }, 'the store of indexes could not be opened; '
+        + 'the first call for an index tries it again')
+    })
+  }
+
+  /**
+   * Returns the indexes of a replica.
+   * @throws ReplicaError `not_hosted` when the replica is not served any more, `closed`, `storage`
+   */
+  async indexesOf({ shard, history, replica, isServed }: IndexedReplica): Promise<IndexReplica> {
+    const store = await this.#open()
+    await this.#ending.get(history)
+    if (this.#closing !== undefined) throw closed()
+    if (!isServed()) throw new ReplicaError('not_hosted', 'the replica was dropped or is being rebuilt')
+    let served = this.#served.get(history)
+    if (served === undefined) {
+      const { clock, turns, metrics, indexerOf } = this.#parts
+      const indexer = measuredIndexer(indexerOf(shard.incarnation), metrics)
+      const indexes = new ShardIndexes({
+        owner: history, store, replica, indexer, queue: this.#queue, clock, turns,
+      })
+      this.#served.set(history, served = { shard, indexes })
+    }
+    return served.indexes
+  }
+
+  /** Ends the builds of a replica, and refuses new ones until its indexes are asked for again. Keeps the rows. */
+  endBuilds(history: string): void {
+    const served = this.#served.get(history)
+    if (served === undefined) return
+    this.#served.delete(history)
+    this.#ending.set(history, served.indexes.close().finally(() => this.#ending.delete(history)))
+  }
+
+  /** Removes the indexes of a replica that is gone, in the background. Call `endBuilds` first. */
+  remove(history: string): void {
+    // A store that is not open is compared with the node's replicas when it is opened.
+    if (this.#store === undefined) return
+    const removal = this.#remove(this.#store, history).finally(() => this.#removals.delete(removal))
+    this.#removals.add(removal)
+  }
+
+  /** Returns the builds that run now. */
+  tasks(): readonly ShardIndexTask[] {
+    return [...this.#served.values()].flatMap(({ shard, indexes }) => indexes.tasks().map(task => ({ shard, ...task })))
+  }
+
+  /** Waits until the rows of all replicas that were removed so far are off the disk, or removing them has failed. */
+  async removed(): Promise<void> {
+    await this.#starting
+    while (this.#removals.size > 0) await Promise.all(this.#removals)
+    await (await this.#store)?.cleared()
+  }
+
+  /** Ends all builds and closes the store. The calls of the replicas must be refused already. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    for (const history of [...this.#served.keys()]) this.endBuilds(history)
+    await this.#starting
+    await Promise.all([...this.#ending.values(), ...this.#removals])
+    const store = await this.#store?.catch(() => undefined)
+    await store?.close()
+  }
+
+  async #openExisting(): Promise<void> {
+    if (await this.#parts.storage.exists(indexStoreName) && this.#closing === undefined) await this.#open()
+  }
+
+  async #open(): Promise<IndexStore> {
+    if (this.#closing !== undefined) throw closed()
+    const opening = this.#store ??= this.#openStore()
+    try {
+      return await opening
+    } catch (error) {
+      if (this.#store === opening) this.#store = undefined
+      throw toReplicaError(error)
+    }
+  }
+
+  /** Opens the store, and removes indexes whose replica was dropped or rebuilt before, or is lost. */
+  async #openStore(): Promise<IndexStore> {
+    const store = await IndexStore.open(this.#parts)
+    const histories = this.#parts.histories()
+    for (const owner of store.owners()) {
+      if (!histories.has(owner)) await this.#remove(store, owner)
+    }
+    return store
+  }
+
+  async #remove(opened: IndexStore | Promise<IndexStore>, history: string): Promise<void> {
+    try {
+      const store = await opened
+      await this.#ending.get(history)
+      const ids = [...store.indexesOf(history).keys()]
+      if (ids.length > 0) await store.drop(history, ids)
+    } catch (error) {
+      this.#parts.log.warn({ error: String(error) },
+        'the indexes of a replica that is gone could not be removed; the next start of the node tries it again')
+    }
+  }
+}
+
+function closed(): ReplicaError {
+  return new ReplicaError('closed', 'the node is shutting down')
+}
