@@ -7,8 +7,9 @@ import type { IndexKeys } from './index-keys.ts'
 import { decodeState, encodeDocumentRows, encodeState, newState, type StoredState } from './index-records.ts'
 import type { IndexStore, StoredIndex } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
+import { IndexPartCache } from './part-cache.ts'
 import { buildSummaries } from './summary-build.ts'
-import { type RowChange, updateSummaries } from './summary-update.ts'
+import { type RowChange, type SummaryChanges, updateSummaries } from './summary-update.ts'
 
 export interface ContentParts {
   readonly store: IndexStore
@@ -34,6 +35,8 @@ const failureLengthMax = 1000
 export class IndexContent {
   readonly definition: IndexDefinition
   readonly keys: IndexKeys
+  /** Parts of the newest state. */
+  readonly cache: IndexPartCache
   readonly #parts: ContentParts
   /** The state in the store, unless `#mustReload`. */
   #state: StoredState
@@ -54,6 +57,7 @@ export class IndexContent {
   ) {
     this.definition = definition
     this.keys = keys
+    this.cache = new IndexPartCache(parts.store.parts, state.version)
     this.#state = state
     this.#parts = parts
     this.#created = created
@@ -106,6 +110,7 @@ export class IndexContent {
     const hasManyAhead = newest - readSequence > rowCount * manyChangesPart
     if (height > 0 && rowCount >= summariesKeptBelow && hasManyAhead) {
       await this.#write({ ...this.#state, height: 0, hasRemains: true })
+      this.cache.reset(this.#state.version)
     }
   }
 
@@ -116,7 +121,7 @@ export class IndexContent {
     const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
     const changes = documents.flatMap(document => document.rows)
     changes.sort((a, b) => compareUtf8(a.place, b.place))
-    const { pages, height } = await this.#summaries(changes)
+    const { pages, height, runs } = await this.#summaries(changes)
     const next: StoredState = {
       ...this.#state, height,
       readSequence: rows.at(-1)!.sequence,
@@ -129,6 +134,7 @@ export class IndexContent {
       for (const [key, page] of pages) put(batch, key, page)
       for (const document of documents) this.#putDocument(batch, document)
     })
+    this.cache.changed(next.version, [...pages.keys(), ...runs.map(place => this.keys.row(place))])
   }
 
   /** Records that the changes up to `newest` at least were read to their end, and summarises the rows. */
@@ -138,11 +144,9 @@ export class IndexContent {
     await this.#write({ ...this.#state, ...summaries, sequence, readSequence: sequence })
   }
 
-  async #summaries(
-    changes: readonly RowChange[],
-  ): Promise<{ readonly pages: ReadonlyMap<string, Uint8Array | null>; readonly height: number }> {
+  async #summaries(changes: readonly RowChange[]): Promise<SummaryChanges> {
     const { height } = this.#state
-    if (height === 0 || changes.length === 0) return { pages: new Map(), height }
+    if (height === 0 || changes.length === 0) return { pages: new Map(), height, runs: [] }
     return updateSummaries({ ...this.#summaryParts, height }, changes)
   }
 
@@ -185,6 +189,7 @@ export class IndexContent {
     // An empty write makes the store recover from the failed one, so that it shows what reached the disk.
     await store.write(() => {})
     this.#state = decodeState(store.getSync(this.keys.state()))
+    this.cache.reset(this.#state.version)
     this.#mustReload = false
   }
 

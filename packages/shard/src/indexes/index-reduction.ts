@@ -1,10 +1,10 @@
 import type { IndexDefinition, IndexHead, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import { indexState } from './index-content.ts'
-import { placeKey, placeRange, type PlaceRange } from './index-keys.ts'
+import { placeRange, type PlaceRange } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import type { Indexer } from './indexer.ts'
-import type { RowReader, StoredRow } from './row-reader.ts'
+import { rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
 import { indexedRow, RowValues } from './row-values.ts'
 
 /** The number of groups that are reduced together, and of a page. */
@@ -66,7 +66,7 @@ async function* findGroups(
     while (left > 0) {
       const row = await reader.endRow(places, descending)
       if (row === undefined) break
-      const group = groupOf(placeKey(row.place))
+      const group = groupOf(rowPlace(row).key)
       const edge = groupLevel === 0 ? (descending ? places.from : places.to)
         : await edgeOf(group, places, descending)
       const rest = without(places, edge, descending)

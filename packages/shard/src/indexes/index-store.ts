@@ -10,6 +10,7 @@ import {
   decodeDirectoryRecord, decodeNextPrefix, type DirectoryRecord, encodeDirectoryRecord, encodeNextPrefix, encodeState,
   type StoredState,
 } from './index-records.ts'
+import { NodePartCache } from './part-cache.ts'
 
 export const indexStoreName = 'indexes'
 const runBytes = 8
@@ -25,6 +26,8 @@ interface StoreParts { readonly storage: Storage; readonly log: Log; readonly ra
  */
 export class IndexStore {
   readonly store: Store
+  /** Parts of indexes in memory. */
+  readonly parts = new NodePartCache()
   readonly #log: Log
   /** Drawn at each start, so that no version of an index is used again after a crash that loses batches. */
   readonly #run: string

@@ -68,5 +68,19 @@ export class RowList implements RowReader {
 
 /** Returns the rows of a list, in the order of places, that are in a range. */
 export function rowsWithin(rows: readonly StoredRow[], { from, to }: PlaceRange): readonly StoredRow[] {
-  return rows.filter(({ place }) => compareUtf8(place, from) >= 0 && compareUtf8(place, to) < 0)
+  const first = firstRow(rows, ({ place }) => compareUtf8(place, from) >= 0)
+  const end = firstRow(rows, ({ place }) => compareUtf8(place, to) >= 0)
+  return first === 0 && end === rows.length ? rows : rows.slice(first, end)
+}
+
+/** Returns the index of the first row that is behind; the number of rows when there is none. */
+export function firstRow(rows: readonly StoredRow[], isBehind: (row: StoredRow) => boolean): number {
+  let low = 0
+  let high = rows.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBehind(rows[middle]!)) high = middle
+    else low = middle + 1
+  }
+  return low
 }

@@ -1,13 +1,23 @@
+import type { RowPlace } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import type { IterateOptions, StoreEntry, StoreSnapshot } from '@sectional/runtime'
-import { IndexKeys } from './index-keys.ts'
+import { IndexKeys, readPlace } from './index-keys.ts'
 import type { PlaceRange } from './index-keys.ts'
 import { openRecord } from './index-records.ts'
 
 /** A store, or a snapshot of it. */
 export type IndexSource = Pick<StoreSnapshot, 'getSync' | 'iterate'>
 
-export interface StoredRow { readonly place: string; readonly value: Uint8Array }
+export interface StoredRow {
+  readonly place: string
+  readonly value: Uint8Array
+  /** What `rowPlace` has read from `place`; rows that are kept in memory are used many times. */
+  parsed?: RowPlace
+}
+
+export function rowPlace(row: StoredRow): RowPlace {
+  return row.parsed ??= readPlace(row.place)
+}
 
 /** A part of a range of rows: rows that are to be reduced, or the value to which they were reduced. */
 export type RowPart =

@@ -1,8 +1,9 @@
 import { compareUtf8 } from '@sectional/core'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
-import { rowsWithin } from './row-list.ts'
-import { type IndexSource, readRows, type RowPart, type RowReader, type StoredRow } from './row-reader.ts'
+import { noCache, type PartCache } from './part-cache.ts'
+import { firstRow, rowsWithin } from './row-list.ts'
+import { type IndexSource, readRows, type RowPart, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
 import { decodePage, entryAt, type Summary } from './summary-page.ts'
 
 /** A run of rows: the range of one entry of a page of level 1. */
@@ -13,6 +14,8 @@ export interface Run extends PlaceRange {
   readonly path: readonly string[]
 }
 
+/** Estimated bytes of memory that a row or summary takes besides its place and value. */
+const objectBytes = 200
 /** Runs whose rows are kept: a range begins in the run in which the one before it ended. */
 const runsKept = 2
 
@@ -21,13 +24,18 @@ export class RowTree implements RowReader {
   readonly #source: IndexSource
   readonly #keys: IndexKeys
   readonly #height: number
+  readonly #cache: PartCache
   /** The pages that were read, by key. */
   readonly #pages = new Map<string, readonly Summary[]>()
   /** The rows of the last runs that were read, newest last, by the place at which the run begins. */
   readonly #runs = new Map<string, Promise<readonly StoredRow[]>>()
 
-  /** @param height at least 1 (`StoredState.height`) */
-  constructor(source: IndexSource, keys: IndexKeys, height: number) {
+  /**
+   * @param height at least 1 (`StoredState.height`)
+   * @param cache contains parts of the same state only
+   */
+  constructor(source: IndexSource, keys: IndexKeys, height: number, cache: PartCache = noCache) {
+    this.#cache = cache
     this.#source = source
     this.#keys = keys
     this.#height = height
@@ -37,7 +45,7 @@ export class RowTree implements RowReader {
     const run = this.runAt(place)
     if (place === run.from) return run.before
     const rows = await this.#rows(run)
-    return run.before + rows.filter(row => compareUtf8(row.place, place) < 0).length
+    return run.before + firstRow(rows, row => compareUtf8(row.place, place) >= 0)
   }
 
   async placeAt(count: number): Promise<string> {
@@ -54,9 +62,9 @@ export class RowTree implements RowReader {
   async search({ from }: PlaceRange, isBehind: (key: string) => boolean): Promise<string> {
     const run = this.#descend(entries =>
       entryAt(entries, place => compareUtf8(place, from) > 0 && isBehind(placeKey(place))))
-    const found = (await this.#rows(run)).find(({ place }) =>
-      compareUtf8(place, from) >= 0 && isBehind(placeKey(place)))
-    return found?.place ?? run.to
+    const rows = await this.#rows(run)
+    const found = firstRow(rows, row => compareUtf8(row.place, from) >= 0 && isBehind(rowPlace(row).key))
+    return rows[found]?.place ?? run.to
   }
 
   async endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined> {
@@ -85,12 +93,14 @@ export class RowTree implements RowReader {
    */
   page(level: number, place: string): readonly Summary[] {
     const key = this.#keys.page(level, place)
-    let entries = this.#pages.get(key)
+    let entries = this.#pages.get(key) ?? this.#cache.get(key) as readonly Summary[] | undefined
     if (entries === undefined) {
       const bytes = this.#source.getSync(key)
       if (bytes === undefined) throw new DamagedRecordError('a page of summaries is missing')
-      this.#pages.set(key, entries = decodePage(bytes))
+      entries = decodePage(bytes)
+      this.#cache.set(key, entries, bytes.length + entries.length * objectBytes)
     }
+    this.#pages.set(key, entries)
     return entries
   }
 
@@ -139,10 +149,20 @@ export class RowTree implements RowReader {
 
   #rows(run: PlaceRange): Promise<readonly StoredRow[]> {
     let rows = this.#runs.get(run.from)
-    if (rows === undefined) rows = readAll(this.#source, this.#keys, run)
+    if (rows === undefined) rows = this.#readRun(run)
     this.#runs.delete(run.from)
     this.#runs.set(run.from, rows)
     if (this.#runs.size > runsKept) this.#runs.delete(this.#runs.keys().next().value!)
+    return rows
+  }
+
+  async #readRun(run: PlaceRange): Promise<readonly StoredRow[]> {
+    const key = this.#keys.row(run.from)
+    const cached = this.#cache.get(key) as readonly StoredRow[] | undefined
+    if (cached !== undefined) return cached
+    const rows = await readAll(this.#source, this.#keys, run)
+    const bytes = rows.reduce((sum, { place, value }) => sum + 2 * place.length + value.length + objectBytes, 0)
+    this.#cache.set(key, rows, bytes)
     return rows
   }
 }

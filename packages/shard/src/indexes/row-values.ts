@@ -1,7 +1,6 @@
 import type { IndexDefinition } from '@sectional/core'
-import { readPlace } from './index-keys.ts'
 import type { IndexedRow, Indexer } from './indexer.ts'
-import type { RowPart, StoredRow } from './row-reader.ts'
+import { type RowPart, rowPlace, type StoredRow } from './row-reader.ts'
 
 const noValue = new Uint8Array(0)
 /** A list of parts with this many is reduced to one part before more are read. */
@@ -63,6 +62,7 @@ export class RowValues {
 }
 
 /** Returns a row of the index as reduce functions receive it. */
-export function indexedRow({ place, value }: StoredRow): IndexedRow {
-  return { ...readPlace(place), value }
+export function indexedRow(row: StoredRow): IndexedRow {
+  const { key, id, number } = rowPlace(row)
+  return { key, id, number, value: row.value }
 }

@@ -71,7 +71,9 @@ export class ShardIndexes implements IndexReplica {
       this.#builds.set(id, build)
       build.request({ history: now.history, sequence })
       await waitForBuild(build, { history: now.history, sequence }, waitMs, context, this.#parts.clock)
-      return { ...build.content.state, through: sequence }
+      const { content } = build
+      await content.created()
+      return { ...content.state, through: sequence }
     } catch (error) {
       throw toReplicaError(error)
     }
@@ -161,10 +163,10 @@ export class ShardIndexes implements IndexReplica {
     const content = build?.content
     if (content === undefined || content.history !== now.history || content.isBroken) throw unknown(index)
     try {
-      await content.created()
-      // The index may have been dropped, or have begun anew, meanwhile.
+      // The creation may fail, and the index may be dropped or begin anew meanwhile.
+      await content.created().catch(() => { throw unknown(index) })
       if (this.#builds.get(index)?.content !== content) throw unknown(index)
-      const snapshot = IndexSnapshot.open(store, content.keys)
+      const snapshot = IndexSnapshot.open(store, content)
       const { sequence } = snapshot.state
       if (sequence >= required(through, now)) return { definition: build!.definition, build: build!, content, snapshot }
       await snapshot.close()

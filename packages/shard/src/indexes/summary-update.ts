@@ -13,6 +13,8 @@ export interface SummaryChanges {
   /** The new pages by key; null removes a page. */
   readonly pages: ReadonlyMap<string, Uint8Array | null>
   readonly height: number
+  /** Where the runs begin whose rows have changed. */
+  readonly runs: readonly string[]
 }
 
 /** The index whose summaries are changed. */
@@ -61,9 +63,12 @@ export async function updateSummaries(
       pages.set(keys.page(level, list[0]!.place), encodePage(list))
     }
     const isRoot = level === parts.height
-    if (isRoot && divisions[0]!.lists.length === 1) return { pages, height: level }
+    if (isRoot && divisions[0]!.lists.length === 1) return { pages, height: level, runs: runs.map(({ from }) => from) }
     const summaries = await summarise(values, divisions.flatMap(({ lists }) => lists))
-    if (isRoot) return { pages, height: await addRoots(keys, values, pages, level, summaries) }
+    if (isRoot) {
+      const height = await addRoots(keys, values, pages, level, summaries)
+      return { pages, height, runs: runs.map(({ from }) => from) }
+    }
     let at = 0
     replaced = new Map(divisions.map(({ place, lists }) => [place, summaries.slice(at, at += lists.length)]))
   }

@@ -188,6 +188,37 @@ describe('the indexes of a replica', () => {
     expect(world.storage.disk.openStores).to.deep.equal([])
   })
 
+  it('are not built before they are in the store, also for an empty replica', async () => {
+    const world = await new World().start()
+    world.storage.disk.failNextWrite('io')
+    expect(await world.build().catch((error: unknown) => error)).to.include({ code: 'storage' })
+    expect((await world.build()).rowCount).to.equal(0)
+    expect(await world.keys()).to.deep.equal([])
+    await world.stop()
+  })
+
+  it('forget cached rows when a failed write has changed them on the disk nevertheless', async () => {
+    const world = await new World().start()
+    await world.write(...Array.from({ length: 200 }, (_, at) => `document ${String(at).padStart(3, '0')}`))
+    await world.build()
+    const lower: RowBound = { key: 'document 005', inclusive: true }
+    const count = async (): Promise<string> => {
+      const request = { ...everything, ranges: [{ lower }], groupLevel: 0 } as const
+      return String((await collect(world.indexes.reduceIndex(request, context))).map(group =>
+        'value' in group ? group.value : ''))
+    }
+    expect(await count()).to.equal(',195')
+    let failures = 0
+    world.storage.disk.setFaults({ failWrite: () => failures++ === 0 ? 'io' : undefined, landFailed: () => true })
+    await world.write('document 010 and a half')
+    expect(await world.build().catch((error: unknown) => error)).to.include({ code: 'storage' })
+    await world.build()
+    await world.write('document 190 and a half')
+    await world.build()
+    expect(await count()).to.equal(',197')
+    await world.stop()
+  })
+
   it('remove the summaries before many changes, and make them anew', async () => {
     const world = await new World().start()
     const ids = (from: number, to: number): string[] =>
