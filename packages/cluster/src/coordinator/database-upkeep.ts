@@ -1,11 +1,9 @@
-import { mapBounded } from '@sectional/core'
-import type { HashRange, PartitionInfo, ReplicaError, TimeSpan } from '@sectional/core'
+import type { PartitionInfo, TimeSpan } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { ReplicaTimes, OperationContext } from '../contracts/coordinator.ts'
-import type { Peer } from '../replicas/replica-access.ts'
-import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { onEveryReplica } from '../shard-calls/every-replica.ts'
 import { askOne } from '../shard-calls/reply-collection.ts'
 
 /** Returns the counts of one replica of the partition's shard. */
@@ -26,7 +24,7 @@ export async function compactDatabase(
   scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
 ): Promise<void> {
   await onEveryReplica(
-    scope, db, (_range, peer) => peer.replica.upkeep.compactShard(writeCall(scope.options.requestTimeoutMs, context)),
+    scope, db, (_place, peer) => peer.replica.upkeep.compactShard(writeCall(scope.options.requestTimeoutMs, context)),
   )
 }
 
@@ -35,7 +33,7 @@ export function timeSpans(
   scope: CoordinatorScope, db: DatabaseRecord, clear: boolean, context: OperationContext,
 ): Promise<readonly ReplicaTimes[]> {
   const call = writeCall(scope.options.requestTimeoutMs, context)
-  return onEveryReplica(scope, db, async (range, peer) => {
+  return onEveryReplica(scope, db, async ({ id: { range } }, peer) => {
     const spans = await peer.replica.timeSpans({ clear }, call)
     const { sequence } = await peer.replica.upkeep.replicaInfo(call)
     return { range, node: peer.node, spans: counted(spans, sequence) }
@@ -46,27 +44,4 @@ function counted(spans: readonly TimeSpan[], sequence: number): ReplicaTimes['sp
   return spans.map((span, index) => ({
     begin: span.begin, count: (spans[index + 1]?.sequence ?? sequence + 1) - span.sequence,
   }))
-}
-
-/**
- * Returns the answers of all replicas that are up.
- * @throws ApiError when no replica answers
- */
-async function onEveryReplica<T>(
-  scope: CoordinatorScope, db: DatabaseRecord, act: (range: HashRange, peer: Peer) => Promise<T>,
-): Promise<readonly T[]> {
-  const targets = scope.access.places(db).flatMap(place => scope.access.peers(place)
-    .filter(peer => scope.access.isReachable(peer.node)).map(peer => ({ range: place.id.range, peer })))
-  const errors: ReplicaError[] = []
-  const answers = await mapBounded(targets, scope.options.requestCallsMax, async ({ range, peer }) => {
-    try {
-      return [await act(range, peer)]
-    } catch (error) {
-      errors.push(asReplicaError(error))
-      return []
-    }
-  })
-  const found = answers.flat()
-  if (found.length === 0) throw shardFailure(errors)
-  return found
 }

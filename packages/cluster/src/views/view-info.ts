@@ -1,0 +1,105 @@
+import { indexFailuresMax, indexId, mapBounded, newestPosition, ReplicaError } from '@sectional/core'
+import type { CallContext, IndexDefinition, IndexFailure, IndexInfo, ShardId } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import type { ViewScope } from './view-scope.ts'
+
+/**
+ * Describes several indexes together. Unless it says otherwise, a number is a sum over the indexes of one replica of
+ * each shard, the first one that a query would ask.
+ */
+export interface ViewInfo {
+  /** True while a build runs on one of these replicas. */
+  readonly building: boolean
+  /** Number of calls that wait for a build. */
+  readonly waiting: number
+  /** The sequences up to which the changes were read. */
+  readonly readSequence: number
+  /** Number of sequences that are not read yet. An index that was never built has all of them before it. */
+  readonly pending: {
+    /** Sum of the smallest numbers among the replicas of each shard. */
+    readonly minimum: number
+    /** Sum over the replicas that a query would ask. */
+    readonly preferred: number
+    /** Sum over all replicas that have answered. */
+    readonly total: number
+  }
+  /** Bytes, as in `IndexInfo`. */
+  readonly sizes: IndexInfo['sizes']
+  /** Number of documents without rows because a map function failed on them, counted for each index. */
+  readonly failedCount: number
+  /** Some of them, at most `indexFailuresMax`. */
+  readonly failures: readonly IndexFailure[]
+}
+
+/** The indexes of one replica. An index that the replica does not have is undefined. */
+interface ReplicaIndexes { readonly sequence: number; readonly indexes: readonly (IndexInfo | undefined)[] }
+
+/**
+ * Returns information about the indexes of some definitions. It builds no index.
+ *
+ * @throws ApiError when no replica of a shard answers
+ */
+export async function viewInfo(
+  scope: ViewScope, db: DatabaseRecord, definitions: readonly IndexDefinition[],
+  { signal, requestId }: OperationContext,
+): Promise<ViewInfo> {
+  const ids = [...new Set(definitions.map(indexId))]
+  const call: CallContext = { timeoutMs: scope.options.readTimeoutMs, signal, requestId }
+  const shards = await mapBounded(scope.access.places(db), scope.options.requestCallsMax,
+    place => shardIndexes(scope, place, ids, call))
+  const preferred = shards.flatMap(([first]) => first!.indexes.flatMap(index => index ?? []))
+  const pending = shards.map(replicas => replicas.map(pendingOf))
+  return {
+    building: preferred.some(({ building }) => building),
+    waiting: sum(preferred.map(({ waiting }) => waiting)),
+    readSequence: sum(preferred.map(({ readSequence }) => readSequence)),
+    pending: {
+      minimum: sum(pending.map(numbers => Math.min(...numbers))), preferred: sum(pending.map(([first]) => first!)),
+      total: sum(pending.flat()),
+    },
+    sizes: {
+      file: sum(preferred.map(({ sizes }) => sizes.file)), active: sum(preferred.map(({ sizes }) => sizes.active)),
+      external: sum(preferred.map(({ sizes }) => sizes.external)),
+    },
+    failedCount: sum(preferred.map(({ failedCount }) => failedCount)),
+    failures: preferred.flatMap(({ failures }) => failures).slice(0, indexFailuresMax),
+  }
+}
+
+/** Returns the indexes of each replica that answers, at least one, in the order in which queries ask them. */
+async function shardIndexes(
+  scope: ViewScope, place: ShardPlace, ids: readonly string[], call: CallContext,
+): Promise<readonly ReplicaIndexes[]> {
+  const outcomes = await Promise.allSettled(
+    scope.access.readers(place).map(peer => replicaIndexes(scope, place.id, peer, ids, call)))
+  const answers = outcomes.flatMap(outcome => outcome.status === 'fulfilled' ? [outcome.value] : [])
+  if (answers.length > 0) return answers
+  throw shardFailure(outcomes.flatMap(outcome => outcome.status === 'rejected' ? [asReplicaError(outcome.reason)] : []))
+}
+
+async function replicaIndexes(
+  scope: ViewScope, shard: ShardId, { node, replica }: Peer, ids: readonly string[], call: CallContext,
+): Promise<ReplicaIndexes> {
+  const { sequence } = await newestPosition(replica, call)
+  const replicaOfIndexes = scope.indexes.indexes(node, shard)
+  const indexes = await mapBounded(ids, scope.options.requestCallsMax, async id => {
+    try {
+      return await replicaOfIndexes.indexInfo(id, call)
+    } catch (error) {
+      if (error instanceof ReplicaError && error.code === 'not_hosted') return undefined
+      throw error
+    }
+  })
+  return { sequence, indexes }
+}
+
+function pendingOf({ sequence, indexes }: ReplicaIndexes): number {
+  return sum(indexes.map(index => Math.max(0, sequence - (index?.readSequence ?? 0))))
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
