@@ -1,5 +1,7 @@
 /** Reads the definitions of views from the design documents of a database. */
-import { parseJsonObject, viewDefinition, type IndexDefinition, type JsonObject } from '@sectional/core'
+import {
+  parseJsonObject, viewDefinition, viewDefinitions, type IndexDefinition, type JsonObject,
+} from '@sectional/core'
 import { noFlags, openWinner } from '../documents/document-reading.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -22,4 +24,22 @@ export async function openDefinition(
   designName: string, viewName: string, request: RequestContext, services: Services,
 ): Promise<IndexDefinition> {
   return viewDefinition(await openDesignDocument(designName, request, services), viewName, request.database)
+}
+
+/** Returns the definitions of the views of all design documents of the database. */
+export async function usedDefinitions(
+  request: RequestContext, { coordinator }: Services,
+): Promise<readonly IndexDefinition[]> {
+  const { database } = request
+  const { rows } = await coordinator.listDocuments(database, {
+    start: { id: '_design/', inclusive: true }, end: { id: '_design0', inclusive: false }, descending: false, skip: 0,
+    limit: null, body: true, leaves: false,
+  }, request)
+  const definitions: IndexDefinition[] = []
+  for await (const page of rows) {
+    for (const { body } of page) {
+      if (body !== undefined) definitions.push(...viewDefinitions(parseJsonObject(body), database).values())
+    }
+  }
+  return definitions
 }

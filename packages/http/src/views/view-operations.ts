@@ -1,8 +1,8 @@
 /** The operations of the coordinator that requests of views need. */
 import type {
-  Coordinator, DatabaseRecord, OperationContext, ReduceQuery, ViewAnswer, ViewGroup, ViewQuery,
+  Coordinator, DatabaseRecord, OperationContext, ReduceQuery, ViewAnswer, ViewGroup, ViewInfo, ViewQuery,
 } from '@sectional/cluster'
-import type { IndexRow } from '@sectional/core'
+import type { IndexDefinition, IndexRow } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
@@ -13,6 +13,12 @@ export interface ViewOperations {
   reduceView(
     db: DatabaseRecord, query: Omit<ReduceQuery, 'reduceAgain'>, context: OperationContext,
   ): Promise<ViewAnswer<ViewGroup>>
+  /** Returns information about the indexes of some definitions, and builds none. */
+  viewInfo(
+    db: DatabaseRecord, definitions: readonly IndexDefinition[], context: OperationContext,
+  ): Promise<ViewInfo>
+  /** Removes all indexes of the database except those of the given definitions. */
+  cleanViews(db: DatabaseRecord, used: readonly IndexDefinition[], context: OperationContext): Promise<void>
 }
 
 /** The services that the handlers of views use. */

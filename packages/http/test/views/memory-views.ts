@@ -5,7 +5,7 @@ import {
   partitionPrefix, SortKeyEncoder, type IndexDefinition, type IndexRow, type RowBound, type RowPlace, type RowRange,
 } from '@sectional/core'
 import type {
-  CoordinatorNode, DatabaseRecord, OperationContext, ReduceQuery, ViewAnswer, ViewGroup, ViewQuery,
+  CoordinatorNode, DatabaseRecord, OperationContext, ReduceQuery, ViewAnswer, ViewGroup, ViewInfo, ViewQuery,
 } from '@sectional/cluster'
 import type { ViewOperations } from '../../src/views/view-operations.ts'
 
@@ -17,6 +17,8 @@ export class MemoryViews implements ViewOperations {
   open = 0
   /** The queries in the order of their calls. */
   readonly queries: ViewQuery[] = []
+  /** The definitions of each call of `cleanViews`. */
+  readonly used: (readonly IndexDefinition[])[] = []
 
   constructor(coordinator: CoordinatorNode) {
     this.#coordinator = coordinator
@@ -57,6 +59,15 @@ export class MemoryViews implements ViewOperations {
       })
     }).toSorted(groupOrder(descending))
     return this.#answer(db, query, all, 0, groups.slice(skip, limit === null ? undefined : skip + limit), context)
+  }
+
+  viewInfo = async (_db: DatabaseRecord, definitions: readonly IndexDefinition[]): Promise<ViewInfo> => ({
+    building: true, waiting: 2, readSequence: definitions.length, pending: { minimum: 3, preferred: 4, total: 9 },
+    sizes: { file: 300, active: 200, external: 100 }, failedCount: 7, failures: [{ id: 'f', error: 'no name' }],
+  })
+
+  cleanViews = async (_db: DatabaseRecord, used: readonly IndexDefinition[]): Promise<void> => {
+    this.used.push(used)
   }
 
   async #answer<Row>(

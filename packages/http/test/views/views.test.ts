@@ -3,6 +3,7 @@ import type { Resource } from '../../src/pipeline/resource.ts'
 import { Router } from '../../src/pipeline/router.ts'
 import { createRoutes, databaseResources } from '../../src/route-table.ts'
 import { listPartitionView, listView, queryPartitionView, queryView } from '../../src/routes/view.ts'
+import { getDesignInfo, postViewCleanup } from '../../src/routes/view-upkeep.ts'
 import type { ViewHandler } from '../../src/views/view-operations.ts'
 import { MemoryNode, type Answer } from '../memory-node.ts'
 import { MemoryViews } from './memory-views.ts'
@@ -11,13 +12,15 @@ import { MemoryViews } from './memory-views.ts'
 function routesWithViews(): ReturnType<typeof createRoutes> {
   const methods = (handlers: Readonly<Record<string, ViewHandler>>): Resource['methods'] =>
     handlers as unknown as Resource['methods']
-  const view = (handlers: Readonly<Record<string, ViewHandler>>): Resource =>
-    ({ name: 'view', access: 'member', allow: 'GET,HEAD,POST', methods: methods(handlers) })
+  const view = (handlers: Readonly<Record<string, ViewHandler>>, access: Resource['access'] = 'member'): Resource =>
+    ({ name: 'view', access, allow: 'GET,HEAD,POST', methods: methods(handlers) })
   const database = new Router<Resource>()
   for (const [pattern, resource] of Object.entries({
     ...databaseResources(),
     '/_design/{name}/_view/{view}': view({ GET: listView, POST: listView }),
     '/_design/{name}/_view/{view}/queries': view({ POST: queryView }),
+    '/_design/{name}/_info': view({ GET: getDesignInfo }),
+    '/_view_cleanup': view({ POST: postViewCleanup }, 'maintenance'),
     '/_partition/{partition}/_design/{name}/_view/{view}': view({ GET: listPartitionView, POST: listPartitionView }),
     '/_partition/{partition}/_design/{name}/_view/{view}/queries': view({ POST: queryPartitionView }),
   })) database.add(pattern, resource)
@@ -324,5 +327,62 @@ describe('a view of a partitioned database', () => {
     assert.equal(await refusal('_partition/_bad/_design/p/_view/v'),
       '400 illegal_partition: Partition must not start with an underscore')
     assert.equal(await refusal('_partition/oslo/_design/lost/_view/v'), '404 not_found: missing')
+  })
+})
+
+describe('the indexes of views', () => {
+  beforeEach(async () => {
+    start()
+    await node.put('/db?q=2')
+    await write('db', design)
+  })
+  afterEach(stop)
+
+  it('are described together for each design document', async () => {
+    const { status, json } = await node.get('/db/_design/d/_info')
+    const { signature, collator_versions, ...rest } = json.view_index
+    assert.deepEqual([status, json.name], [200, 'd'])
+    assert.match(signature, /^[0-9a-f]{32}$/)
+    assert.equal(collator_versions.length, 1)
+    assert.deepEqual(rest, {
+      updates_pending: { minimum: 3, preferred: 4, total: 9 }, waiting_commit: false, waiting_clients: 2,
+      updater_running: true, update_seq: 5, sizes: { file: 300, active: 200, external: 100 }, purge_seq: 0,
+      language: 'javascript', compact_running: false,
+      failed_documents: { count: 7, examples: [{ id: 'f', error: 'no name' }] },
+    })
+    assert.equal((await node.get('/db/_design/none/_info')).json.reason, 'missing')
+  })
+
+  it('have one signature when the views are equal, and others when they are not', async () => {
+    const view = { map: byName, reduce: '_count' }
+    await write('db',
+      { _id: '_design/one', views: { v: view }, filters: { f: 'x' } }, { _id: '_design/two', views: { w: view } },
+      { _id: '_design/map', views: { v: { ...view, map: bySize } } },
+      { _id: '_design/reduce', views: { v: { ...view, reduce: '_sum' } } },
+      { _id: '_design/options', views: { v: view }, options: { include_design: true } })
+    const signature = async (name: string): Promise<string> =>
+      (await node.get(`/db/_design/${name}/_info`)).json.view_index.signature
+    const one = await signature('one')
+    assert.equal(await signature('two'), one)
+    for (const name of ['map', 'reduce', 'options']) assert.notEqual(await signature(name), one, name)
+  })
+
+  it('are kept by a cleanup while a design document needs them', async () => {
+    await write('db', { _id: '_design/one', views: { v: { map: byName } } }, { _id: 'a', views: { v: { map: '1' } } })
+    const { status, json } = await node.post('/db/_view_cleanup', {})
+    assert.deepEqual([status, json], [202, { ok: true }])
+    const maps = views.used[0]!.map(({ map }) => map)
+    assert.deepEqual(new Set(maps), new Set([...Object.values(design.views).map(({ map }) => map), byName]))
+    const { headers } = await node.get('/db/_design/d')
+    await node.delete(`/db/_design/d?rev=${headers['etag']!.replaceAll('"', '')}`)
+    await node.post('/db/_view_cleanup', {})
+    assert.deepEqual(views.used[1]!.map(({ map }) => map), [byName])
+  })
+
+  it('are not removed by members of the database', async () => {
+    await node.put('/db/_security', { members: { roles: [] }, admins: {} })
+    const { status } = await node.post('/db/_view_cleanup', {}, { authorization: '' })
+    assert.equal(status, 401)
+    assert.deepEqual(views.used, [])
   })
 })

@@ -1,0 +1,45 @@
+/** `_design/{name}/_info` and `_view_cleanup`. */
+import { hash } from 'node:crypto'
+import { indexId, rootCollationVersion, viewDefinitions, type IndexDefinition } from '@sectional/core'
+import { readBody } from '../messages/body.ts'
+import { sendJson } from '../messages/response.ts'
+import { openDesignDocument, usedDefinitions } from '../views/view-definitions.ts'
+import type { ViewHandler } from '../views/view-operations.ts'
+
+export const getDesignInfo: ViewHandler = async (request, services) => {
+  const name = request.params[0]!
+  const design = await openDesignDocument(name, request, services)
+  const definitions = [...viewDefinitions(design, request.database).values()]
+  const info = await services.coordinator.viewInfo(request.database, definitions, request)
+  sendJson(request, services, 200, {
+    name,
+    view_index: {
+      updates_pending: info.pending,
+      // Rows and positions are written together, and no index is compacted by request.
+      waiting_commit: false,
+      waiting_clients: info.waiting,
+      updater_running: info.building,
+      update_seq: info.readSequence,
+      sizes: info.sizes,
+      signature: signatureOf(definitions),
+      // An index reads purges in the order of the changes, so that they have no numbers of their own.
+      purge_seq: 0,
+      language: design['language'] ?? 'javascript',
+      compact_running: false,
+      collator_versions: [rootCollationVersion],
+      failed_documents: { count: info.failedCount, examples: info.failures },
+    },
+  })
+}
+
+/** Removes the indexes that no view of the database's design documents needs. */
+export const postViewCleanup: ViewHandler = async (request, services) => {
+  await readBody(request, services)
+  await services.coordinator.cleanViews(request.database, await usedDefinitions(request, services), request)
+  sendJson(request, services, 202, { ok: true })
+}
+
+/** Two design documents have equal signatures when they need the same indexes, whatever the names of their views. */
+function signatureOf(definitions: readonly IndexDefinition[]): string {
+  return hash('md5', [...new Set(definitions.map(indexId))].toSorted().join('\n'), 'hex')
+}
