@@ -57,6 +57,7 @@ export const errorRegistry = {
   internal_server_error: { status: 500, error: 'internal_server_error' },
   invalid_value: { status: 500, error: 'invalid_value' },
   unknown_error: { status: 500, error: 'unknown_error' },
+  compilation_error: { status: 400, error: 'compilation_error' },
   unknown_query_language: { status: 500, error: 'unknown_query_language' },
   timeout: {
     status: 500, error: 'timeout', reason: 'The request could not be processed in a reasonable amount of time.',

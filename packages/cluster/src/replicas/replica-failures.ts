@@ -35,6 +35,10 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   const cause = answers[0] ?? errors[0]
   const all = (code: ReplicaErrorCode) => answers.length > 0 && answers.every(error => error.code === code)
   if (all('overloaded')) return new ApiError('service_unavailable', undefined, { headers: comeBack, cause })
+  // Every replica compiles the same source, so one answer suffices.
+  const broken = answers.find(error => error.code === 'compilation')
+  if (broken !== undefined) return new ApiError('compilation_error', broken.message, { cause: broken })
+  if (all('unsupported')) return new ApiError('not_implemented', cause!.message, { cause })
   if (answers.some(error => error.code === 'storage')) {
     const reason = 'No replica of the shard could use its disk; free space or look at the log of the nodes.'
     return new ApiError('insufficient_storage', reason, { cause })

@@ -27,4 +27,10 @@ describe('failures of all replicas of a shard', () => {
     expect(told('timeout', 'not_hosted')).to.match(/^timeout/)
     expect(told('unreachable')).to.equal('service unavailable: No DB shards could be opened.')
   })
+
+  it('say what is wrong with the functions of an index', () => {
+    expect(told('timeout', 'compilation', 'unsupported')).to.equal('compilation_error: of a test')
+    expect(told('unsupported', 'unreachable')).to.equal('not_implemented: of a test')
+    expect(told('unsupported', 'overloaded')).not.to.match(/^not_implemented/)
+  })
 })

@@ -12,6 +12,8 @@ export const replicaErrorCodes = [
   'protocol', // the peer broke the protocol
   'missing_blob', // a blob that the call reads, or that its revisions name, is not on that node: nothing was done
   'damaged_blob', // the bytes of a blob on that node's disk differ from those that were written
+  'compilation', // the source of a function of an index is not a function; the message has the position in it
+  'unsupported', // the node cannot run the functions of the index
 ] as const
 
 export type ReplicaErrorCode = (typeof replicaErrorCodes)[number]
