@@ -12,3 +12,13 @@ const encoder = new SortKeyEncoder('raw')
 export function partitionPrefix(partition: string): string {
   return encoder.encode(partition)
 }
+
+/**
+ * Returns the number of characters of the prefix.
+ *
+ * @param key that starts with the prefix of a partition
+ */
+export function partitionPrefixLength(key: string): number {
+  // The key of a text has one byte 00, at its end.
+  return key.indexOf('\0') + 1
+}

@@ -34,7 +34,7 @@ export async function* reduceIndex(
   }
   let head: readonly IndexHead[] = [{ kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }]
   let groups: FoundGroup[] = []
-  for await (const group of findGroups(reader, indexer, request)) {
+  for await (const group of findGroups(reader, (key, level) => indexer.groupOf(key, level, definition), request)) {
     check()
     groups.push(group)
     if (groups.length < pageGroups) continue
@@ -47,11 +47,11 @@ export async function* reduceIndex(
 
 /** Lists the groups that a request asks for, in its order. */
 async function* findGroups(
-  reader: RowReader, indexer: Indexer,
+  reader: RowReader, prefixOf: (key: string, level: number) => string,
   { ranges, descending, after, skip = 0, limit = Infinity, groupLevel }: ReduceIndexRequest,
 ): AsyncGenerator<FoundGroup> {
   const groupOf = (key: string): string =>
-    groupLevel === 'exact' ? key : groupLevel === 0 ? '' : indexer.groupOf(key, groupLevel)
+    groupLevel === 'exact' ? key : groupLevel === 0 ? '' : prefixOf(key, groupLevel)
   /** Returns the place in a range that separates a group from the groups behind it in the direction of the read. */
   const edgeOf = (group: string, places: PlaceRange, nearEnd: boolean): Promise<string> => reader.search(
     places, descending ? key => groupOf(key) >= group : key => groupOf(key) > group, nearEnd)

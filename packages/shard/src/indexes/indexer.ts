@@ -38,8 +38,10 @@ export interface Indexer {
   /**
    * Returns the prefix of a key that names its group at a level from 1. Groups have the order of their keys, and all
    * keys between two keys of a group belong to the group.
+   *
+   * @param key of a row of the definition's index
    */
-  groupOf(key: string, level: number): string
+  groupOf(key: string, level: number, definition: IndexDefinition): string
   /**
    * Reduces lists of rows. No list is empty; the rows of a list are in the order of the index.
    *

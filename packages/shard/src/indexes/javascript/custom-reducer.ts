@@ -1,0 +1,111 @@
+import {
+  asBuffer, decodeReduced, decodeViewRow, encodeReducedJson, encodeReduceFailure, type IndexDefinition,
+} from '@sectional/core'
+import { type CallOutcome, SandboxError, type SandboxFunction } from '@sectional/runtime'
+import type { IndexedRow } from '../indexer.ts'
+import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
+import { callInBatches, failureText, inBatches } from './sandbox-batches.ts'
+import type { ViewReducer } from './view-reducer.ts'
+
+/** Longest result that may be of any size compared with its arguments, in UTF-16 units of JSON. As in CouchDB. */
+const shortResultLength = 5000
+/** How many times shorter than its arguments a longer result must be. */
+const shrinkFactor = 2
+
+/**
+ * A reduce function in JavaScript. Its states are its results as JSON texts. A failure is a state, too: the reduction
+ * of a list with such a state has the first failure of the list as its state. Lists with many bytes are reduced in
+ * pieces.
+ */
+export class CustomReducer implements ViewReducer {
+  readonly #parts: JavaScriptParts
+  readonly #function: SandboxFunction
+
+  constructor(parts: JavaScriptParts, definition: IndexDefinition) {
+    this.#parts = parts
+    this.#function = sandboxFunction(parts.database, definition, definition.reduce!)
+  }
+
+  async reduce(lists: readonly (readonly IndexedRow[])[]): Promise<readonly Uint8Array[]> {
+    const pieces = lists.map(rows => inBatches(rows, ({ value }) => value.length))
+    const argumentLists = await this.#parts.turns.map(pieces.flat(), reduceArguments)
+    const states = (await this.#call(argumentLists)).values()
+    return this.rereduce(pieces.map(({ length }) => Array.from({ length }, () => states.next().value!)))
+  }
+
+  async rereduce(
+    lists: readonly (readonly Uint8Array[])[], signal?: AbortSignal,
+  ): Promise<readonly Uint8Array[]> {
+    let left = lists.map(firstFailureOrAll)
+    while (left.some(({ length }) => length > 1)) {
+      const pieces = left.map(states => inPairsAtLeast(inBatches(states, ({ length }) => length)))
+      const argumentLists = pieces.flat().filter(({ length }) => length > 1).map(rereduceArguments)
+      const reduced = (await this.#call(argumentLists, signal)).values()
+      left = pieces.map(list =>
+        firstFailureOrAll(list.map(piece => piece.length > 1 ? reduced.next().value! : piece[0]!)))
+    }
+    return left.map(([state]) => state!)
+  }
+
+  results(lists: readonly (readonly Uint8Array[])[], signal?: AbortSignal): Promise<readonly Uint8Array[]> {
+    return this.rereduce(lists, signal)
+  }
+
+  async #call(argumentLists: readonly string[], signal?: AbortSignal): Promise<readonly Uint8Array[]> {
+    const { sandbox, turns } = this.#parts
+    const outcomes = await callInBatches(argumentLists, batch => sandbox.call(this.#function, batch), signal)
+    return turns.map(outcomes, (outcome, at) => stateOf(outcome, argumentLists[at]!.length))
+  }
+}
+
+function reduceArguments(rows: readonly IndexedRow[]): string {
+  const decoded = rows.map(({ id, value }) => ({ id, ...decodeViewRow(value) }))
+  const keys = decoded.map(({ id, key }) => `[${key},${JSON.stringify(id)}]`)
+  return `[[${keys.join()}],[${decoded.map(({ value }) => value).join()}],false]`
+}
+
+function rereduceArguments(states: readonly Uint8Array[]): string {
+  return `[null,[${states.map(state => asBuffer(state).toString()).join()}],true]`
+}
+
+function firstFailureOrAll(states: readonly Uint8Array[]): readonly Uint8Array[] {
+  const failure = states.find(state => decodeReduced(state).failure !== undefined)
+  return failure === undefined ? states : [failure]
+}
+
+/** Joins runs of one state with the run behind them, so that each call makes fewer states of several. */
+function inPairsAtLeast(pieces: readonly (readonly Uint8Array[])[]): readonly (readonly Uint8Array[])[] {
+  const joined: Uint8Array[][] = []
+  for (const piece of pieces) {
+    if (joined.at(-1)?.length === 1) joined.at(-1)!.push(...piece)
+    else joined.push([...piece])
+  }
+  return joined
+}
+
+/** Returns the state that an outcome makes. @param inputLength UTF-16 units of the arguments' JSON */
+function stateOf(outcome: CallOutcome | SandboxError, inputLength: number): Uint8Array {
+  if (outcome instanceof SandboxError) return failed(outcome.code, outcome.message)
+  if (outcome.kind === 'thrown') return failed('reduce_error', `The reduce function threw ${outcome.json}`)
+  if (outcome.kind === 'error') return failed('reduce_error', failureText(outcome.message, outcome))
+  const { json } = outcome
+  if (json.length > shortResultLength && json.length * shrinkFactor > inputLength) {
+    const sizes = `input size: ${inputLength} output size: ${json.length}`
+    return failed('reduce_overflow_error', `Reduce output must shrink more rapidly: ${sizes}`)
+  }
+  return isJson(json) ? encodeReducedJson(json) : failed('reduce_error', 'The reduce function returned no JSON')
+}
+
+function failed(error: string, reason: string): Uint8Array {
+  return encodeReduceFailure({ error, reason: reason.slice(0, shortResultLength) })
+}
+
+/** A hostile function can change the text of its result. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

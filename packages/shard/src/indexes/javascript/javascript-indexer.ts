@@ -1,0 +1,81 @@
+import {
+  type ChangeRow, decodeViewRow, encodeViewGroup, type IndexDefinition, partitionPrefixLength,
+  rootCollationVersion, SortKeyEncoder,
+} from '@sectional/core'
+import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
+import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
+import { isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
+import { callInBatches } from './sandbox-batches.ts'
+import type { ViewReducer } from './view-reducer.ts'
+import { viewReducer } from './view-reducers.ts'
+
+/** Is changed when equal functions give other rows, states or encodings of them. */
+const encodingVersion = 1
+
+/**
+ * Runs the functions of views in JavaScript. Map functions and custom reduce functions run in the sandbox, built-in
+ * reduce functions in this process. Calls reject with ReplicaError: `compilation` when a source is not a function,
+ * `unsupported` when this machine has no sandbox, `overloaded` and `closed` as the sandbox reports them.
+ */
+export class JavaScriptIndexer implements Indexer {
+  readonly version = `javascript ${encodingVersion}, collation ${rootCollationVersion}`
+  readonly #parts: JavaScriptParts
+  readonly #root = new SortKeyEncoder('root')
+  readonly #raw = new SortKeyEncoder('raw')
+
+  constructor(parts: JavaScriptParts) {
+    this.#parts = parts
+  }
+
+  async map(
+    definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
+  ): Promise<readonly MappedDocument[]> {
+    const { sandbox, database, turns } = this.#parts
+    const mapped = documents.filter(row => isMapped(definition, row))
+    const texts = await turns.map(mapped, row => mapArgument(definition, row))
+    const called = sandboxFunction(database, definition, definition.map)
+    const outcomes = (await callInBatches(texts, batch => sandbox.map(called, batch), signal)).values()
+    const encoder = this.#encoder(definition)
+    return turns.map(documents, (row): MappedDocument => isMapped(definition, row)
+      ? mappedDocument(definition, row.id, outcomes.next().value!, encoder)
+      : { rows: [] })
+  }
+
+  groupOf(key: string, level: number, definition: IndexDefinition): string {
+    const start = definition.options['partitioned'] === true ? partitionPrefixLength(key) : 0
+    return key.slice(0, start) + this.#encoder(definition).groupKey(key.slice(start), level)
+  }
+
+  reduce(
+    definition: IndexDefinition, lists: readonly (readonly IndexedRow[])[],
+  ): Promise<readonly Uint8Array[]> {
+    return this.#reducer(definition).reduce(lists)
+  }
+
+  rereduce(
+    definition: IndexDefinition, lists: readonly (readonly Uint8Array[])[],
+  ): Promise<readonly Uint8Array[]> {
+    return this.#reducer(definition).rereduce(lists)
+  }
+
+  encodeGroup(
+    _definition: IndexDefinition, row: IndexedRow, level: number | 'exact', value: Uint8Array,
+  ): Uint8Array {
+    return encodeViewGroup(groupKeyJson(decodeViewRow(row.value).key, level), value)
+  }
+
+  #encoder({ options }: IndexDefinition): SortKeyEncoder {
+    return options['collation'] === 'raw' ? this.#raw : this.#root
+  }
+
+  #reducer(definition: IndexDefinition): ViewReducer {
+    return viewReducer(this.#parts, definition)
+  }
+}
+
+/** Returns the key that a client receives for the group of a row with that key; null without groups. */
+function groupKeyJson(key: string, level: number | 'exact'): string | null {
+  if (level === 0) return null
+  if (level === 'exact' || !key.startsWith('[')) return key
+  return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, level))
+}

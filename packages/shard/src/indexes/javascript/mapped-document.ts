@@ -1,0 +1,93 @@
+/** Documents as map functions see them, and the rows that these emit. */
+import {
+  type AttachmentRecord, type ChangeRow, encodeViewRow, type IndexDefinition, type Leaf, partitionPrefix,
+  SortKeyEncoder, spliceDocument,
+} from '@sectional/core'
+import { type EmittedRow, type MapOutcome, SandboxError } from '@sectional/runtime'
+import type { MappedDocument, MappedRow } from '../indexer.ts'
+import { failureText } from './sandbox-batches.ts'
+
+/** The order of values in rows with equal keys. */
+const valueOrder = new SortKeyEncoder('raw')
+/** Is greater than every sort key. */
+const aboveKeys = '\u00ff'
+
+/**
+ * Returns whether the index contains a document: design documents only with the option `include_design`, and in an
+ * index that is ordered by partition, never.
+ */
+export function isMapped({ options }: IndexDefinition, { id }: ChangeRow): boolean {
+  return !id.startsWith('_design/') || (options['include_design'] === true && options['partitioned'] !== true)
+}
+
+/**
+ * Returns the JSON of a document that is not deleted: the members of its winner, and behind them `_local_seq` (with the
+ * option of that name), `_conflicts`, `_deleted_conflicts` and `_attachments` with stubs, where there are some.
+ */
+export function mapArgument({ options }: IndexDefinition, row: ChangeRow): Buffer {
+  const { id, sequence, leaves, body, attachments = [] } = row
+  const extra = [
+    ...options['local_seq'] === true ? [`"_local_seq":${sequence}`] : [],
+    ...losers('_conflicts', leaves, false), ...losers('_deleted_conflicts', leaves, true),
+    ...attachments.length === 0 ? [] : [`"_attachments":{${attachments.map(stub).join()}}`],
+  ]
+  return spliceDocument({ id, revision: leaves[0]!.revision, body: body!, extra: extra.join() })
+}
+
+function losers(name: string, leaves: readonly Leaf[], deleted: boolean): readonly string[] {
+  if (leaves.length < 2) return []
+  const revisions = leaves.slice(1).filter(leaf => leaf.deleted === deleted).map(({ revision }) => revision)
+  return revisions.length === 0 ? [] : [`"${name}":${JSON.stringify(revisions)}`]
+}
+
+function stub({ name, contentType, revpos, digest, length }: AttachmentRecord): string {
+  const shown = { content_type: contentType, revpos, digest: `md5-${digest}`, length, stub: true }
+  return `${JSON.stringify(name)}:${JSON.stringify(shown)}`
+}
+
+/**
+ * Returns the rows of a document with their sort keys, or why it has none. Rows with equal keys have the order of their
+ * values, as in CouchDB: numbers, false, null, true, objects, arrays, strings by their bytes.
+ *
+ * @param encoder makes the sort keys of the index
+ */
+export function mappedDocument(
+  { options }: IndexDefinition, id: string, outcome: MapOutcome | SandboxError, encoder: SortKeyEncoder,
+): MappedDocument {
+  if (outcome instanceof SandboxError) return { error: outcome.message }
+  if (outcome.kind === 'thrown') return { error: `The map function threw ${outcome.json}` }
+  if (outcome.kind === 'error') return { error: failureText(outcome.message, outcome) }
+  const prefix = options['partitioned'] === true ? partitionPrefix(id.slice(0, id.indexOf(':'))) : ''
+  try {
+    return { rows: mappedRows(outcome.rows, prefix, encoder) }
+  } catch (error) {
+    return { error: `A row cannot be indexed: ${(error as Error).message}` }
+  }
+}
+
+/** @throws ApiError for a key that is too long; SyntaxError for a key or value that a hostile function made */
+function mappedRows(emitted: readonly EmittedRow[], prefix: string, encoder: SortKeyEncoder): readonly MappedRow[] {
+  const rows = emitted.map(({ key, value }) => {
+    const parsedValue: unknown = JSON.parse(value)
+    return {
+      key: prefix + encoder.encode(JSON.parse(key)),
+      value: encodeViewRow(key, value),
+      order: emitted.length === 1 ? '' : valueKey(parsedValue, value),
+    }
+  })
+  rows.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.order, b.order))
+  return rows.map(({ key, value }) => ({ key, value }))
+}
+
+/** Returns a text by which values are ordered. Values that are too long for a sort key come last. */
+function valueKey(value: unknown, json: string): string {
+  try {
+    return valueOrder.encode(value)
+  } catch {
+    return aboveKeys + json
+  }
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

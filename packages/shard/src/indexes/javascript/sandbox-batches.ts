@@ -1,0 +1,76 @@
+import { ReplicaError, type ReplicaErrorCode } from '@sectional/core'
+import { SandboxError, type SandboxErrorCode, type SourcePosition } from '@sectional/runtime'
+
+/** Most documents or argument lists of one call of the sandbox. */
+const batchItemsMax = 256
+/** Bytes after which a call of the sandbox takes no further document or argument list. */
+export const batchBytesMax = 1024 * 1024
+
+/** Failures of calls that a single item may have caused. */
+const itemFailures: ReadonlySet<SandboxErrorCode> = new Set(['timeout', 'memory', 'crashed', 'too_large'])
+
+/** How the other failures of the sandbox are reported to the coordinator. */
+const replicaCodes: Partial<Record<SandboxErrorCode, ReplicaErrorCode>> = {
+  compilation: 'compilation', unsupported: 'unsupported', overloaded: 'overloaded', closed: 'closed',
+}
+
+/** Divides items into runs of at most `batchItemsMax`; a run ends with the item that reaches `batchBytesMax`. */
+export function inBatches<Item>(items: readonly Item[], bytesOf: (item: Item) => number): readonly (readonly Item[])[] {
+  const batches: Item[][] = []
+  let bytes = Infinity
+  for (const item of items) {
+    if (bytes >= batchBytesMax || batches.at(-1)!.length >= batchItemsMax) {
+      batches.push([])
+      bytes = 0
+    }
+    batches.at(-1)!.push(item)
+    bytes += bytesOf(item)
+  }
+  return batches
+}
+
+/**
+ * Calls the sandbox with all items, in batches. A batch that fails because of the time, memory or size of its results
+ * is divided until the items that fail alone are found.
+ *
+ * @returns for each item its outcome, or the error with which it fails alone
+ * @throws ReplicaError `compilation`, `unsupported`, `overloaded`, `closed`; `cancelled` when the signal aborts
+ */
+export async function callInBatches<Item extends Uint8Array | string, Outcome>(
+  items: readonly Item[], call: (batch: readonly Item[]) => Promise<readonly Outcome[]>, signal?: AbortSignal,
+): Promise<(Outcome | SandboxError)[]> {
+  const outcomes: (Outcome | SandboxError)[] = []
+  const run = async (batch: readonly Item[]): Promise<void> => {
+    if (signal?.aborted) throw new ReplicaError('cancelled', 'the call of a function was cancelled')
+    try {
+      outcomes.push(...await call(batch))
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error
+      if (!itemFailures.has(error.code)) throw replicaFailure(error)
+      if (batch.length === 1) {
+        outcomes.push(error)
+        return
+      }
+      const middle = Math.ceil(batch.length / 2)
+      await run(batch.slice(0, middle))
+      await run(batch.slice(middle))
+    }
+  }
+  for (const batch of inBatches(items, item => item.length)) await run(batch)
+  return outcomes
+}
+
+function replicaFailure(error: SandboxError): ReplicaError {
+  return new ReplicaError(replicaCodes[error.code] ?? 'protocol', failureText(error.message, error.position), {
+    cause: error,
+  })
+}
+
+/** Returns the message of a failure with its position, as far as it is known. */
+export function failureText(message: string, { line, column, module }: SourcePosition): string {
+  const parts = [
+    ...line === null ? [] : [`line ${line}`], ...column === null ? [] : [`column ${column}`],
+    ...module === null ? [] : [`module ${module}`],
+  ]
+  return parts.length === 0 ? message : `${message} (${parts.join(', ')})`
+}

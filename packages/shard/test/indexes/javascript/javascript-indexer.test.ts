@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { type ChangeRow, decodeViewRow, type IndexDefinition, partitionPrefix } from '@sectional/core'
+import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
+import { JavaScriptIndexer } from '../../../src/indexes/javascript/javascript-indexer.ts'
+import { JavaScriptWorld, viewOf } from './javascript-world.ts'
+
+describe('the indexer of functions in JavaScript', () => {
+  let world: JavaScriptWorld
+
+  beforeEach(async () => { world = await JavaScriptWorld.open() })
+  afterEach(() => world.close())
+
+  it('lists the emitted rows in the order of the root collation', async () => {
+    await world.write({ 1: { n: 'b' }, 2: { n: 'B' }, 3: { n: 'a' }, 4: { n: [1] }, 5: { n: null }, 6: { n: 2 } })
+    assert.deepEqual((await world.rows(viewOf('doc => emit(doc.n, doc._id)'))).map(([, key]) => key),
+      [null, 2, 'a', 'b', 'B', [1]])
+    assert.deepEqual((await world.rows(viewOf('doc => emit(doc.n)', null, { collation: 'raw' }))).map(([, key]) => key),
+      [2, null, [1], 'B', 'a', 'b'])
+  })
+
+  it('orders the rows of a document with equal keys by their values', async () => {
+    await world.write({ d: {} })
+    const values = [30, 'pear', 4, null, 'apple', [1], { a: 1 }, true, false]
+    const map = `doc => { for (const v of ${JSON.stringify(values)}) emit("k", v); emit("a", 9) }`
+    assert.deepEqual((await world.rows(viewOf(map))).map(([, key, value]) => [key, value]), [
+      ['a', 9], ...[4, 30, false, null, true, { a: 1 }, [1], 'apple', 'pear'].map(value => ['k', value]),
+    ])
+  })
+
+  it('leaves out documents on which the map function fails, and names them', async () => {
+    await world.write({ good: { n: { v: 1 } }, bad: {}, worse: { thrown: true } })
+    const view = viewOf('doc => {\n  if (doc.thrown) throw { code: 1 }\n  emit(doc.n.v, null)\n}')
+    assert.deepEqual(await world.rows(view), [['good', 1, null]])
+    const { failures, failedCount } = await world.info(view)
+    assert.equal(failedCount, 2)
+    assert.match(failures.find(({ id }) => id === 'bad')!.error, /TypeError.*\(line 3, column \d+\)$/)
+    assert.equal(failures.find(({ id }) => id === 'worse')!.error, 'The map function threw {"code":1}')
+  })
+
+  it('ends the build when the source of the map function is not a function', async () => {
+    await world.write({ d: {} })
+    await assert.rejects(world.build(viewOf('function (doc) {\n  emit(doc.a;\n}')), {
+      code: 'compilation', message: /missing \) after argument.*\(line 2, column 12\)$/,
+    })
+  })
+
+  it('leaves out a document whose key has no sort key', async () => {
+    await world.write({ short: { n: 1 }, long: { n: 2 ** 20 } })
+    const view = viewOf('doc => emit("x".repeat(doc.n), null)')
+    assert.deepEqual((await world.rows(view)).map(([id]) => id), ['short'])
+    assert.match((await world.info(view)).failures[0]!.error, /^A row cannot be indexed: The sort key/)
+  })
+
+  it('maps design documents only with that option', async () => {
+    await world.write({ d: {}, '_design/x': {} })
+    const map = 'doc => emit(doc._id, null)'
+    assert.deepEqual((await world.rows(viewOf(map))).map(([id]) => id), ['d'])
+    const withDesign = await world.rows(viewOf(map, null, { include_design: true }))
+    assert.deepEqual(withDesign.map(([id]) => id), ['_design/x', 'd'])
+  })
+
+  it('lets map functions require the modules of views.lib', async () => {
+    await world.write({ d: { n: 2 } })
+    const lib = JSON.stringify({ twice: 'exports.of = n => 2 * n' })
+    const view = viewOf('doc => emit(require("views/lib/twice").of(doc.n), null)', null, { lib })
+    assert.deepEqual(await world.rows(view), [['d', 4, null]])
+  })
+
+  describe('shows map functions', () => {
+    const indexer = new JavaScriptIndexer({
+      sandbox: new MemorySandbox(), database: 'db', turns: new Turns(new RealClock()),
+    })
+    const row: ChangeRow = {
+      sequence: 7, id: 'd', body: Buffer.from('{"a":1}'), leaves: [{ revision: '2-b', deleted: false }],
+    }
+
+    async function seen(changes: Partial<ChangeRow>, options: IndexDefinition['options'] = {}): Promise<unknown> {
+      const [mapped] = await indexer.map(viewOf('doc => emit(doc, null)', null, options), [{ ...row, ...changes }],
+        new AbortController().signal)
+      assert(mapped?.error === undefined)
+      return JSON.parse(decodeViewRow(mapped!.rows[0]!.value).key)
+    }
+
+    it('the id, the revision and the members of a document', async () => {
+      assert.deepEqual(await seen({}), { _id: 'd', _rev: '2-b', a: 1 })
+      assert.deepEqual(await seen({ body: Buffer.from('{}') }), { _id: 'd', _rev: '2-b' })
+    })
+
+    it('the sequence only with the option local_seq', async () => {
+      assert.deepEqual(await seen({}, { local_seq: true }), { _id: 'd', _rev: '2-b', a: 1, _local_seq: 7 })
+    })
+
+    it('its conflicts', async () => {
+      const leaves = [row.leaves[0]!, { revision: '2-a', deleted: false }, { revision: '3-c', deleted: true }]
+      assert.deepEqual(await seen({ leaves }), {
+        _id: 'd', _rev: '2-b', a: 1, _conflicts: ['2-a'], _deleted_conflicts: ['3-c'],
+      })
+    })
+
+    it('stubs of its attachments', async () => {
+      const record = { name: '__proto__', contentType: 'text/plain', revpos: 1, digest: 'x==', blob: 'aa', length: 3 }
+      const attachments = [{ ...record, encoding: 'identity', storedLength: 3 } as const]
+      const { _attachments: stubs } = await seen({ attachments }) as { _attachments: object }
+      assert.deepEqual(Object.entries(stubs), [
+        ['__proto__', { content_type: 'text/plain', revpos: 1, digest: 'md5-x==', length: 3, stub: true }],
+      ])
+    })
+  })
+
+  it('orders a partitioned index by partition, and groups its rows within partitions', async () => {
+    await world.write({ 'b:1': { k: [1, 2] }, 'a:1': { k: [2, 1] }, 'a:2': { k: [1, 3] }, 'a:3': { k: [1, 4] } })
+    await world.write({ '_design/x': { k: [0] } })
+    for (const collation of ['root', 'raw']) {
+      const view = viewOf('doc => emit(doc.k, 1)', '_sum', { partitioned: true, include_design: true, collation })
+      assert.deepEqual((await world.rows(view)).map(([id]) => id), ['a:2', 'a:3', 'a:1', 'b:1'])
+      assert.deepEqual(await world.groups(view, 1), [[[1], 2], [[2], 1], [[1], 1]])
+      const partition = { lower: { key: partitionPrefix('a'), inclusive: true } }
+      const upper = { key: partitionPrefix('b'), inclusive: false }
+      assert.deepEqual(await world.groups(view, 0, { ...partition, upper }), [[null, 3]])
+    }
+  })
+})
