@@ -84,7 +84,9 @@ export const folders = {
     'feeds': ['contracts', 'control', 'replicas', 'shard-calls'],
     'views': ['contracts', 'control', 'replicas', 'shard-calls'],
     'coordinator': ['attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls'],
-    '.': ['attachments', 'contracts', 'control', 'coordinator', 'documents', 'feeds', 'replicas', 'shard-calls'],
+    '.': [
+      'attachments', 'contracts', 'control', 'coordinator', 'documents', 'feeds', 'replicas', 'shard-calls', 'views',
+    ],
     'anti-entropy': ['control', 'quorum', 'replicas'],
     'database-events': ['contracts', 'control', 'replicas'],
     'upkeep': ['contracts', 'control', 'replicas'],

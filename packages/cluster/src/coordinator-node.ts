@@ -1,5 +1,6 @@
 /** The coordinator of one node, as a table of contents: each operation has a file in `coordinator/`. */
-import type { ShardId } from '@sectional/core'
+import { ApiError } from '@sectional/core'
+import type { IndexDefinition, ShardId } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { ClusterState, DatabaseRecord } from './control/cluster-state.ts'
 import { BackgroundWork, NodeWindow } from './shard-calls/background-work.ts'
@@ -34,6 +35,13 @@ import { ReplicaStandings } from './replicas/replica-standings.ts'
 import { UnconfirmedWrites } from './replicas/unconfirmed-writes.ts'
 import { diffRevisions } from './coordinator/revisions-diff.ts'
 import { openManyRevisions, openRevisions } from './coordinator/revisions-open.ts'
+import type { ReduceAgain } from './contracts/view-query.ts'
+import { cleanViews } from './views/view-cleanup.ts'
+import { viewInfo } from './views/view-info.ts'
+import { reduceView } from './views/view-reduce.ts'
+import { scanView } from './views/view-scan.ts'
+import { defaultViewOptions } from './views/view-scope.ts'
+import type { IndexDirectory, ViewOptions, ViewScope } from './views/view-scope.ts'
 
 export interface CoordinatorParts {
   readonly runtime: Runtime
@@ -44,10 +52,20 @@ export interface CoordinatorParts {
   readonly control: { readonly node: string; readonly state?: () => Pick<ClusterState, 'databases'> | null }
   readonly replicas: ReplicaDirectory
   readonly options?: Partial<CoordinatorOptions>
+  /** When undefined, queries of views get `not_implemented`. */
+  readonly views?: ViewParts
   /** Called when a replica failed to store a write that others confirmed (`AntiEntropy.reportMissed`). */
   readonly onMissed?: (shard: ShardId, node: string) => void
   /** Starts passes between all pairs of replicas of a database (`AntiEntropy.synchronize`). */
   readonly onSynchronize?: (db: DatabaseRecord) => void
+}
+
+/** What queries of views need. */
+export interface ViewParts {
+  readonly indexes: IndexDirectory
+  /** Returns the last step of reductions, for a definition with a reduce function. */
+  readonly reduceAgain: (db: DatabaseRecord, definition: IndexDefinition) => ReduceAgain
+  readonly options?: Partial<ViewOptions>
 }
 
 export interface CoordinatorNode extends Coordinator {
@@ -62,7 +80,7 @@ export interface CoordinatorNode extends Coordinator {
 }
 
 export function createCoordinator(
-  { runtime, control, replicas, options, onMissed, onSynchronize }: CoordinatorParts,
+  { runtime, control, replicas, options, views, onMissed, onSynchronize }: CoordinatorParts,
 ): CoordinatorNode {
   const bounds: CoordinatorOptions = { ...defaultCoordinatorOptions, ...options }
   const readHealth = new ReplicaHealth(runtime.clock, bounds.suspectMs)
@@ -87,6 +105,8 @@ export function createCoordinator(
     unconfirmed: new UnconfirmedWrites(() => runtime.clock.monotonic()),
     reportMissed: onMissed ?? (() => {}),
   }
+  const viewScope = views
+    && { ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options } }
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
     openRevisions: (db, id, request, context) => openRevisions(scope, db, id, request, context),
@@ -111,6 +131,13 @@ export function createCoordinator(
     databaseInfo: (db, context) => databaseInfo(scope, db, context),
     databaseState: (db, context) => databaseState(scope, db, context),
     openChanges: (db, request, context) => openChanges(scope, db, request, context),
+    scanView: async (db, query, context) => scanView(present(viewScope), db, query, context),
+    reduceView: async (db, query, context) => {
+      const reduceAgain = present(views).reduceAgain(db, query.definition)
+      return reduceView(present(viewScope), db, { ...query, reduceAgain }, context)
+    },
+    viewInfo: async (db, definitions, context) => viewInfo(present(viewScope), db, definitions, context),
+    cleanViews: async (db, used, context) => cleanViews(present(viewScope), db, used, context),
     synchronize: db => onSynchronize?.(db),
     stop: () => {
       repairs.stop()
@@ -121,4 +148,9 @@ export function createCoordinator(
     get backgroundCalls() { return scope.background.running },
     get watchedReplicas() { return scope.watches.size },
   }
+}
+
+function present<Part extends ViewParts | ViewScope>(part: Part | undefined): Part {
+  if (part === undefined) throw new ApiError('not_implemented')
+  return part
 }

@@ -5,13 +5,14 @@
 import {
   AntiEntropy, ControlPlaneNode, DatabaseEvents, Upkeep, createCoordinator, databaseEventsDeclarations,
   defaultControlPlaneOptions,
-  type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type CoordinatorNode, type CoordinatorOptions,
-  type ReplicaDirectory,
+  type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type Coordinator, type CoordinatorNode,
+  type CoordinatorOptions,
+  type IndexDirectory, type ReplicaDirectory, type ViewParts,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
-import { ShardHost, type ScrubOptions } from '@sectional/shard'
+import { ShardHost, type Indexer, type ScrubOptions } from '@sectional/shard'
 import type { PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
 import type { LiveConfiguration } from './configuration/live-configuration.ts'
@@ -45,6 +46,13 @@ export interface NodeSeams {
   readonly scrub?: Partial<ScrubOptions>
   readonly controlPlane?: Partial<ControlPlaneOptions>
   readonly coordinator?: Partial<CoordinatorOptions>
+  /** The functions of views. Without them the node has no indexes, and queries of views get 501. */
+  readonly views?: ViewFunctions
+}
+
+export interface ViewFunctions extends Pick<ViewParts, 'reduceAgain'> {
+  /** Returns the functions that build the indexes of one database, by its incarnation. */
+  readonly indexerOf: (incarnation: string) => Indexer
 }
 
 export interface Node {
@@ -57,9 +65,10 @@ export interface Node {
   start(): Promise<void>
   /** Lets running requests finish, then closes everything. May be called at any time, and more than once. */
   stop(): Promise<void>
-  /** Throws before the node is started. */
+  /** Throws before the node is started, as the two members below do. */
   readonly http: HttpServer['address']
   readonly control: ControlPlane
+  readonly coordinator: Coordinator
 }
 
 const secretBytes = 32
@@ -76,6 +85,7 @@ class ComposedNode implements Node {
   /** The functions that close the open parts, in the order of opening. */
   readonly #closers: (() => Promise<void>)[] = []
   #control: ControlPlaneNode | undefined
+  #coordinator: Coordinator | undefined
   #http: HttpServer | undefined
   #opening: Promise<void> | undefined
   #stopping: Promise<void> | undefined
@@ -89,6 +99,11 @@ class ComposedNode implements Node {
   get control(): ControlPlane {
     if (this.#control === undefined) throw new Error('the node is not started')
     return this.#control
+  }
+
+  get coordinator(): Coordinator {
+    if (this.#coordinator === undefined) throw new Error('the node is not started')
+    return this.#coordinator
   }
 
   get http(): HttpServer['address'] {
@@ -125,7 +140,8 @@ class ComposedNode implements Node {
     const runtime = this.#runtime
     const { options, configuration, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime, {
-      compaction: options.compaction, ...(seams.scrub && { scrub: seams.scrub }),
+      compaction: options.compaction,
+      ...(seams.scrub && { scrub: seams.scrub }), ...(seams.views && { indexerOf: seams.views.indexerOf }),
     })
     this.#closers.push(() => host.close())
     this.#assertWanted()
@@ -144,8 +160,7 @@ class ComposedNode implements Node {
         ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane,
       },
       replica: shard => hosted.planned(shard),
-      // The engine of indexes is not connected yet. Peers get `not_hosted`.
-      indexes: () => undefined,
+      indexes: shard => hosted.indexes(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       renewReplicas: () => hosted.renew(),
       onGivenUp: () => this.#reopen(),
@@ -158,7 +173,11 @@ class ComposedNode implements Node {
     const antiEntropy: AntiEntropy = new AntiEntropy({
       runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy,
     })
-    const coordinator = this.#createCoordinator(metadata, replicas, antiEntropy)
+    const coordinator = this.#createCoordinator(metadata, replicas, antiEntropy, {
+      indexes: (node, shard) => node === options.name ? hosted.indexesOrAbsent(shard) : network.indexes(node, shard),
+    })
+
+    this.#coordinator = coordinator
 
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
     const databaseEvents = new DatabaseEvents({
@@ -230,9 +249,13 @@ class ComposedNode implements Node {
     }
   }
 
-  #createCoordinator(control: ControlPlane, replicas: ReplicaDirectory, antiEntropy: AntiEntropy): CoordinatorNode {
+  #createCoordinator(
+    control: ControlPlane, replicas: ReplicaDirectory, antiEntropy: AntiEntropy, indexes: IndexDirectory,
+  ): CoordinatorNode {
+    const { coordinator: options, views } = this.#parts.seams ?? {}
     return createCoordinator({
-      runtime: this.#runtime, control, replicas, options: this.#parts.seams?.coordinator,
+      runtime: this.#runtime, control, replicas, options,
+      ...(views && { views: { indexes, reduceAgain: views.reduceAgain } }),
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),
     })

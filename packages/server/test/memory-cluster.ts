@@ -5,7 +5,7 @@ import {
 } from '@sectional/runtime'
 import { LiveConfiguration } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
-import { createNode, type Node } from '../src/node.ts'
+import { createNode, type Node, type NodeSeams } from '../src/node.ts'
 
 const secret = 'a secret of more than thirty-two characters'
 const passwordHash = `-pbkdf2:sha256-${pbkdf2Sync('password', 'salt', 1, 32, 'sha256').toString('hex')},salt,1`
@@ -25,8 +25,10 @@ export class MemoryCluster {
   readonly names: readonly string[]
   readonly #disks: readonly MemoryDisk[]
   readonly #lives = new Map<number, Life>()
+  readonly #seams: NodeSeams
 
-  constructor(count: number) {
+  constructor(count: number, seams: NodeSeams = {}) {
+    this.#seams = seams
     this.names = Array.from({ length: count }, (_, index) => `node${index + 1}@memory`)
     this.#disks = this.names.map(() => new MemoryDisk(this.clock))
   }
@@ -55,7 +57,7 @@ export class MemoryCluster {
       random: new SeededRandom(number),
     })
     const node = createNode(runtime, {
-      options: nodeOptions(configuration.settings()), configuration, version: '0.0.0',
+      options: nodeOptions(configuration.settings()), configuration, version: '0.0.0', seams: this.#seams,
       onFatal: error => { throw error },
     })
     return { runtime, node }
@@ -71,6 +73,15 @@ export class MemoryCluster {
   crash(number: number): void {
     this.#life(number).runtime.revoke()
     this.#lives.delete(number)
+  }
+
+  /** Returns the running node. */
+  node(number: number): Node {
+    return this.#life(number).node
+  }
+
+  disk(number: number): MemoryDisk {
+    return this.#disks[number - 1]!
   }
 
   /** Sends one request as the administrator. */

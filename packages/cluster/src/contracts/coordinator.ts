@@ -3,10 +3,11 @@
  * The package `http` reaches documents only through this interface.
  */
 import type {
-  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, Leaf, LocalDocument, OpenedRevision, OpenRevisionsRequest,
-  PartitionInfo, RevisionsDiff, Since, WrittenBlob,
+  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, IndexDefinition, IndexRow, Leaf, LocalDocument,
+  OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { ReduceQuery, ViewAnswer, ViewGroup, ViewInfo, ViewQuery } from './view-query.ts'
 
 /** The client request that an operation of the coordinator serves. */
 export interface OperationContext {
@@ -292,6 +293,24 @@ export interface Coordinator {
   databaseState(db: DatabaseRecord, context: OperationContext): Promise<DatabaseState>
   /** The caller must close the feed, even after a failure. */
   openChanges(db: DatabaseRecord, options: ChangesOptions, context: OperationContext): Promise<ChangesFeed>
+  /**
+   * Returns rows of a view in the order of its index.
+   *
+   * @throws IndexBehindError when indexes were not built within `timeoutMs`; ApiError when a shard has no replica left
+   */
+  scanView(db: DatabaseRecord, query: ViewQuery, context: OperationContext): Promise<ViewAnswer<IndexRow>>
+  /**
+   * Returns the reduced groups of a view in the order of its index. Without rows there is no group.
+   *
+   * @throws as `scanView`
+   */
+  reduceView(
+    db: DatabaseRecord, query: Omit<ReduceQuery, 'reduceAgain'>, context: OperationContext,
+  ): Promise<ViewAnswer<ViewGroup>>
+  /** Returns information about the indexes of some definitions. It builds no index. */
+  viewInfo(db: DatabaseRecord, definitions: readonly IndexDefinition[], context: OperationContext): Promise<ViewInfo>
+  /** Removes the indexes of a database from every replica that is up, except those of the given definitions. */
+  cleanViews(db: DatabaseRecord, used: readonly IndexDefinition[], context: OperationContext): Promise<void>
   /** Starts one pass of anti-entropy between each pair of replicas (`_sync_shards`). */
   synchronize(db: DatabaseRecord): void
 }

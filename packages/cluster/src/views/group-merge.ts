@@ -2,7 +2,7 @@ import { groupOrder } from '@sectional/core'
 import type { GroupPlace, ReducedGroup } from '@sectional/core'
 import { mergeRows } from '../shard-calls/row-merge.ts'
 import type { RowMergeOptions } from '../shard-calls/row-merge.ts'
-import type { ViewGroup } from './view-query.ts'
+import type { ViewGroup } from '../contracts/view-query.ts'
 
 export interface GroupMergeOptions extends Pick<RowMergeOptions<unknown>, 'pageRows' | 'pageBytes'> {
   readonly descending: boolean

@@ -1,38 +1,11 @@
 import { indexFailuresMax, indexId, mapBounded, newestPosition, ReplicaError } from '@sectional/core'
-import type { CallContext, IndexDefinition, IndexFailure, IndexInfo, ShardId } from '@sectional/core'
+import type { CallContext, IndexDefinition, IndexInfo, ShardId } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
+import type { ViewInfo } from '../contracts/view-query.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import type { ViewScope } from './view-scope.ts'
-
-/**
- * Describes several indexes together. Unless it says otherwise, a number is a sum over the indexes of one replica of
- * each shard, the first one that a query would ask.
- */
-export interface ViewInfo {
-  /** True while a build runs on one of these replicas. */
-  readonly building: boolean
-  /** Number of calls that wait for a build. */
-  readonly waiting: number
-  /** The sequences up to which the changes were read. */
-  readonly readSequence: number
-  /** Number of sequences that are not read yet. An index that was never built has all of them before it. */
-  readonly pending: {
-    /** Sum of the smallest numbers among the replicas of each shard. */
-    readonly minimum: number
-    /** Sum over the replicas that a query would ask. */
-    readonly preferred: number
-    /** Sum over all replicas that have answered. */
-    readonly total: number
-  }
-  /** Bytes, as in `IndexInfo`. */
-  readonly sizes: IndexInfo['sizes']
-  /** Number of documents without rows because a map function failed on them, counted for each index. */
-  readonly failedCount: number
-  /** Some of them, at most `indexFailuresMax`. */
-  readonly failures: readonly IndexFailure[]
-}
 
 /** The indexes of one replica. An index that the replica does not have is undefined. */
 interface ReplicaIndexes { readonly sequence: number; readonly indexes: readonly (IndexInfo | undefined)[] }

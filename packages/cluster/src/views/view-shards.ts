@@ -5,7 +5,7 @@ import type { ShardPlace } from '../replicas/replica-access.ts'
 import { IndexBehindError, sumProgress } from './index-behind-error.ts'
 import { ShardAnswer } from './shard-answer.ts'
 import type { ReadIndex, ReadRest } from './shard-read.ts'
-import type { ViewQuery } from './view-query.ts'
+import type { ViewQuery } from '../contracts/view-query.ts'
 import type { ViewScope } from './view-scope.ts'
 
 /** The answers of all shards that a query reads, in the order of their ranges. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { encodeSinceToken, indexId } from '@sectional/core'
 import type { IndexDefinition, IndexHead } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
-import type { ViewAnswer } from './view-query.ts'
+import type { ViewAnswer } from '../contracts/view-query.ts'
 
 /** What one replica has reported of its index. */
 export interface ShardHead {

@@ -12,7 +12,7 @@ import { ReplicaHealth } from '../../src/replicas/replica-health.ts'
 import { BackgroundWork } from '../../src/shard-calls/background-work.ts'
 import { defaultViewOptions } from '../../src/views/view-scope.ts'
 import type { ViewOptions, ViewScope } from '../../src/views/view-scope.ts'
-import type { ViewQuery } from '../../src/views/view-query.ts'
+import type { ViewQuery } from '../../src/contracts/view-query.ts'
 import { edit, faultyCall, faultyPages, noted, ReplicaWorld, request } from '../replica-world.ts'
 import type { TestLink, WorldOptions } from '../replica-world.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { reduceView } from '../../src/views/view-reduce.ts'
-import type { ReduceQuery } from '../../src/views/view-query.ts'
+import type { ReduceQuery } from '../../src/contracts/view-query.ts'
 import { request } from '../replica-world.ts'
 import { between, encoder, everything, IndexWorld, rowsOf, sumOf, testRows } from './index-world.ts'
 import type { TestDocument, TestRow } from './index-world.ts'

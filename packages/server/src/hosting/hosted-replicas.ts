@@ -4,10 +4,11 @@
 import {
   DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas,
 } from '@sectional/cluster'
-import { ReplicaError, shardKey, type ShardId, type ShardReplica } from '@sectional/core'
+import { ReplicaError, shardKey, type IndexReplica, type ShardId, type ShardReplica } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
-import type { CompactionTask, ShardHost } from '@sectional/shard'
+import type { CompactionTask, ShardHost, ShardIndexTask } from '@sectional/shard'
+import { PendingIndexes } from './pending-indexes.ts'
 import { PendingReplica } from './pending-replica.ts'
 
 export interface HostedReplicasParts {
@@ -111,6 +112,30 @@ export class HostedReplicas implements LocalReplicas {
     return this.planned(shard)
       ?? new PendingReplica(() =>
         Promise.reject(new ReplicaError('not_hosted', `this node holds no replica of ${shardKey(shard)}`)))
+  }
+
+  /**
+   * Returns the indexes of the local replica, or undefined when there is none. If the metadata wants the replica and it
+   * does not exist yet, calls wait until it is created.
+   */
+  indexes(shard: ShardId): IndexReplica | undefined {
+    return this.planned(shard) === undefined ? undefined : this.indexesOrAbsent(shard)
+  }
+
+  /** Returns the indexes of the local replica. When there is none, their calls reject with `not_hosted`. */
+  indexesOrAbsent(shard: ShardId): IndexReplica {
+    const { host } = this.#parts
+    return new PendingIndexes(async () => {
+      if (host.replica(shard) === undefined && !this.#stopped && this.#plannedFor(shard) !== undefined) {
+        await this.#create(shard)
+      }
+      return await host.indexes(shard)
+    })
+  }
+
+  /** Returns the builds of indexes that run on this node now. */
+  indexBuilds(): readonly ShardIndexTask[] {
+    return this.#parts.host.indexBuilds()
   }
 
   /** Returns the compactions that run on this node now. */

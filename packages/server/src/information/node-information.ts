@@ -2,12 +2,12 @@
  * The information that a node gives about itself (docs/reference/cluster-and-nodes.md). It contains only what the
  * process and its metrics actually measure.
  */
-import { DatabaseMap, type ControlPlane, type RefillTask } from '@sectional/cluster'
+import type { ControlPlane, RefillTask } from '@sectional/cluster'
 import type { NodeInformation } from '@sectional/http'
 import { formatRange, type JsonObject } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
-import type { CompactionTask } from '@sectional/shard'
 import type { HostedReplicas } from '../hosting/hosted-replicas.ts'
+import { describeCompaction, describeIndexBuild, describeRefill } from './active-tasks.ts'
 import { statisticsTree } from './statistics.ts'
 
 export interface NodeInformationParts {
@@ -33,6 +33,7 @@ export function createNodeInformation(
     version,
     activeTasks: () => [
       ...hosted.compactions().map(task => describeCompaction(control, task)),
+      ...hosted.indexBuilds().map(task => describeIndexBuild(control, task)),
       ...refills().map(task => describeRefill(control, task)),
     ],
     statistics: async () => statisticsTree(await runtime.metrics.samples(), {
@@ -62,38 +63,6 @@ export function createNodeInformation(
     replicas: database => describeReplicas(control, hosted, database),
     seeds: () => Object.fromEntries(Object.keys(control.state()?.nodes ?? {}).filter(name => name !== control.node)
       .map(name => [name, { connected: control.connectedNodes().includes(name) }])),
-  }
-}
-
-/**
- * Describes a compaction in CouchDB's format: a shard's path, times in seconds, and the shard in place of a process id.
- */
-function describeCompaction(
-  control: ControlPlane, { shard, phase, startedOn, updatedOn, changesDone, totalChanges }: CompactionTask,
-): JsonObject {
-  const range = formatRange(shard.range)
-  const name = DatabaseMap.withIncarnation(control.state()?.databases ?? new Map(), shard.incarnation)?.name
-    ?? shard.incarnation
-  return {
-    node: control.node, pid: `<compaction ${range}>`, type: 'database_compaction', database: `shards/${range}/${name}`,
-    phase,
-    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone,
-    total_changes: totalChanges,
-    started_on: Math.floor(startedOn / 1000), updated_on: Math.floor(updatedOn / 1000),
-  }
-}
-
-/** Describes a refill. CouchDB has no such task, so the fields are those of its other tasks, and the source node. */
-function describeRefill(
-  control: ControlPlane, { database, shard, source, changesDone, totalChanges, startedOn, updatedOn }: RefillTask,
-): JsonObject {
-  const range = formatRange(shard.range)
-  return {
-    node: control.node, pid: `<refill ${range} from ${source}>`, type: 'replica_refill',
-    database: `shards/${range}/${database}`, source,
-    progress: totalChanges === 0 ? 100 : Math.floor(100 * changesDone / totalChanges), changes_done: changesDone,
-    total_changes: totalChanges,
-    started_on: Math.floor(startedOn / 1000), updated_on: Math.floor(updatedOn / 1000),
   }
 }
 

@@ -1,5 +1,5 @@
-/** The queries of views, as the operations of this folder take and answer them. */
-import type { GroupPlace, IndexDefinition, RowRange } from '@sectional/core'
+/** The queries of views and the descriptions of their indexes, as the coordinator takes and answers them. */
+import type { GroupPlace, IndexDefinition, IndexFailure, IndexInfo, RowRange } from '@sectional/core'
 
 export interface ViewQuery {
   readonly definition: IndexDefinition
@@ -60,4 +60,32 @@ export interface ViewAnswer<Row> {
   readonly rows: AsyncIterable<readonly Row[]>
   /** Ends all calls of the query. The caller must call it, whether it has read the rows or not. */
   close(): Promise<void>
+}
+
+/**
+ * Describes several indexes together. Unless it says otherwise, a number is a sum over the indexes of one replica of
+ * each shard, the first one that a query would ask.
+ */
+export interface ViewInfo {
+  /** True while a build runs on one of these replicas. */
+  readonly building: boolean
+  /** Number of calls that wait for a build. */
+  readonly waiting: number
+  /** The sequences up to which the changes were read. */
+  readonly readSequence: number
+  /** Number of sequences that are not read yet. An index that was never built has all of them before it. */
+  readonly pending: {
+    /** Sum of the smallest numbers among the replicas of each shard. */
+    readonly minimum: number
+    /** Sum over the replicas that a query would ask. */
+    readonly preferred: number
+    /** Sum over all replicas that have answered. */
+    readonly total: number
+  }
+  /** Bytes, as in `IndexInfo`. */
+  readonly sizes: IndexInfo['sizes']
+  /** Number of documents without rows because a map function failed on them, counted for each index. */
+  readonly failedCount: number
+  /** Some of them, at most `indexFailuresMax`. */
+  readonly failures: readonly IndexFailure[]
 }
