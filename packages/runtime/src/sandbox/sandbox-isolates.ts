@@ -259,7 +259,7 @@ export class IsolateSandbox implements Sandbox {
     if (this.#children.size > 0) return
     for (const call of this.#queue.takeAll()) {
       this.#queue.settle(call)
-      call.reject(new SandboxError('crashed', 'A process for functions of design documents could not be started'))
+      call.reject(new SandboxError('overloaded', 'A process for functions of design documents could not be started'))
     }
   }
 

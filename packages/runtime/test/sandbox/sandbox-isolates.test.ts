@@ -183,6 +183,13 @@ describe('a sandbox of child processes', () => {
       expect(error.message).to.match(/isolated-vm cannot be loaded: .*isolated-vm-of-another-machine/)
     }
   })
+
+  it('asks callers to try later when no child process can be started, because no function is the cause', async () => {
+    opened = openSandbox({}, 'data:text/javascript,process.exit(1)')
+    const { code, message } = await refusal(opened.sandbox.call(identity, ['[1]']))
+    expect([code, message]).to.deep.equal(
+      ['overloaded', 'A process for functions of design documents could not be started'])
+  })
 })
 
 async function refusal(promise: Promise<unknown>): Promise<SandboxError> {
