@@ -38,6 +38,8 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   // Every replica compiles the same source, so one answer suffices.
   const broken = answers.find(error => error.code === 'compilation')
   if (broken !== undefined) return new ApiError('compilation_error', broken.message, { cause: broken })
+  const exhausted = answers.find(error => error.code === 'exhausted')
+  if (exhausted !== undefined) return new ApiError('timeout', exhausted.message, { cause: exhausted })
   if (all('unsupported')) return new ApiError('not_implemented', cause!.message, { cause })
   if (answers.some(error => error.code === 'storage')) {
     const reason = 'No replica of the shard could use its disk; free space or look at the log of the nodes.'

@@ -30,6 +30,7 @@ describe('failures of all replicas of a shard', () => {
 
   it('say what is wrong with the functions of an index', () => {
     expect(told('timeout', 'compilation', 'unsupported')).to.equal('compilation_error: of a test')
+    expect(told('exhausted', 'unreachable')).to.equal('timeout: of a test')
     expect(told('unsupported', 'unreachable')).to.equal('not_implemented: of a test')
     expect(told('unsupported', 'overloaded')).not.to.match(/^not_implemented/)
   })

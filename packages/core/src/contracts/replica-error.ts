@@ -13,6 +13,7 @@ export const replicaErrorCodes = [
   'missing_blob', // a blob that the call reads, or that its revisions name, is not on that node: nothing was done
   'damaged_blob', // the bytes of a blob on that node's disk differ from those that were written
   'compilation', // the source of a function of an index is not a function; the message has the position in it
+  'exhausted', // a function of an index exceeded its limits of time, memory or size too often; the message names one
   'unsupported', // the node cannot run the functions of the index
 ] as const
 

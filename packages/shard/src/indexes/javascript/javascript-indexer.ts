@@ -15,7 +15,8 @@ const encodingVersion = 1
 /**
  * Runs the functions of views in JavaScript. Map functions and custom reduce functions run in the sandbox, built-in
  * reduce functions in this process. Calls reject with ReplicaError: `compilation` when a source is not a function,
- * `unsupported` when this machine has no sandbox, `overloaded` and `closed` as the sandbox reports them.
+ * `exhausted` when a function exceeds its limits too often, `unsupported` when this machine has no sandbox, and
+ * `overloaded` and `closed` as the sandbox reports them.
  */
 export class JavaScriptIndexer implements Indexer {
   readonly version = `javascript ${encodingVersion}, collation ${rootCollationVersion}`

@@ -5,6 +5,8 @@ import { SandboxError, type SandboxErrorCode, type SourcePosition } from '@secti
 const batchItemsMax = 256
 /** Bytes after which a call of the sandbox takes no further document or argument list. */
 export const batchBytesMax = 1024 * 1024
+/** Number of items that may fail alone. At the limits' defaults they take about two minutes. */
+const failedItemsMax = 10
 
 /** Failures of calls that a single item may have caused. */
 const itemFailures: ReadonlySet<SandboxErrorCode> = new Set(['timeout', 'memory', 'crashed', 'too_large'])
@@ -34,12 +36,14 @@ export function inBatches<Item>(items: readonly Item[], bytesOf: (item: Item) =>
  * is divided until the items that fail alone are found.
  *
  * @returns for each item its outcome, or the error with which it fails alone
- * @throws ReplicaError `compilation`, `unsupported`, `overloaded`, `closed`; `cancelled` when the signal aborts
+ * @throws ReplicaError `compilation`, `unsupported`, `overloaded`, `closed`; `exhausted` when `failedItemsMax` items
+ * fail alone; `cancelled` when the signal aborts
  */
 export async function callInBatches<Item extends Uint8Array | string, Outcome>(
   items: readonly Item[], call: (batch: readonly Item[]) => Promise<readonly Outcome[]>, signal?: AbortSignal,
 ): Promise<(Outcome | SandboxError)[]> {
   const outcomes: (Outcome | SandboxError)[] = []
+  let failed = 0
   const run = async (batch: readonly Item[]): Promise<void> => {
     if (signal?.aborted) throw new ReplicaError('cancelled', 'the call of a function was cancelled')
     try {
@@ -48,6 +52,7 @@ export async function callInBatches<Item extends Uint8Array | string, Outcome>(
       if (!(error instanceof SandboxError)) throw error
       if (!itemFailures.has(error.code)) throw replicaFailure(error)
       if (batch.length === 1) {
+        if (++failed === failedItemsMax) throw exhausted(error)
         outcomes.push(error)
         return
       }
@@ -58,6 +63,11 @@ export async function callInBatches<Item extends Uint8Array | string, Outcome>(
   }
   for (const batch of inBatches(items, item => item.length)) await run(batch)
   return outcomes
+}
+
+function exhausted(error: SandboxError): ReplicaError {
+  const message = `The function failed for ${failedItemsMax} documents or lists of values: ${error.message}`
+  return new ReplicaError('exhausted', message, { cause: error })
 }
 
 function replicaFailure(error: SandboxError): ReplicaError {

@@ -20,7 +20,7 @@ describe('calls of the sandbox in batches', () => {
 
   it('fail no item when only the batch takes too long', async () => {
     const outcomes = await callInBatches(ids, batch => {
-      if (batch.length > 10) throw new SandboxError('timeout', 'of a test')
+      if (batch.length > 1) throw new SandboxError('timeout', 'of a test')
       return Promise.resolve(batch)
     })
     assert.deepEqual(outcomes, ids)
@@ -36,6 +36,19 @@ describe('calls of the sandbox in batches', () => {
       assert.equal(calls, 1)
     })
   }
+
+  it('end when too many items fail alone, so that an endless function does not occupy the node for days', async () => {
+    let calls = 0
+    const refused = callInBatches(ids, () => {
+      calls++
+      throw new SandboxError('timeout', 'The function took longer than 5000 ms')
+    })
+    await assert.rejects(refused, {
+      name: 'ReplicaError', code: 'exhausted',
+      message: 'The function failed for 10 documents or lists of values: The function took longer than 5000 ms',
+    })
+    assert(calls < 32, `${calls} calls`)
+  })
 
   it('contain so many bytes at most, and one item more', async () => {
     const large = 'x'.repeat(batchBytesMax / 2)
