@@ -7,17 +7,18 @@ import {
   defaultControlPlaneOptions,
   type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type Coordinator, type CoordinatorNode,
   type CoordinatorOptions,
-  type IndexDirectory, type ReplicaDirectory, type ViewParts,
+  type IndexDirectory, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
-import { ShardHost, type Indexer, type ScrubOptions } from '@sectional/shard'
+import { ShardHost, type ScrubOptions } from '@sectional/shard'
 import type { PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
 import type { LiveConfiguration } from './configuration/live-configuration.ts'
 import type { NodeOptions } from './configuration/node-options.ts'
 import { HostedReplicas } from './hosting/hosted-replicas.ts'
+import { javascriptViews, type ViewFunctions } from './hosting/javascript-views.ts'
 import { createNodeInformation } from './information/node-information.ts'
 
 export interface NodeParts {
@@ -46,13 +47,8 @@ export interface NodeSeams {
   readonly scrub?: Partial<ScrubOptions>
   readonly controlPlane?: Partial<ControlPlaneOptions>
   readonly coordinator?: Partial<CoordinatorOptions>
-  /** The functions of views. Without them the node has no indexes, and queries of views get 501. */
+  /** Replaces the functions of views. */
   readonly views?: ViewFunctions
-}
-
-export interface ViewFunctions extends Pick<ViewParts, 'reduceAgain'> {
-  /** Returns the functions that build the indexes of one database, by its incarnation. */
-  readonly indexerOf: (incarnation: string) => Indexer
 }
 
 export interface Node {
@@ -81,6 +77,7 @@ export function createNode(runtime: Runtime, parts: NodeParts): Node {
 class ComposedNode implements Node {
   readonly #runtime: Runtime
   readonly #parts: NodeParts
+  readonly #views: ViewFunctions
   readonly #liveOptions: OptionValues<typeof liveDeclarations>
   /** The functions that close the open parts, in the order of opening. */
   readonly #closers: (() => Promise<void>)[] = []
@@ -94,6 +91,7 @@ class ComposedNode implements Node {
     this.#runtime = runtime
     this.#parts = parts
     this.#liveOptions = parts.configuration.options(liveDeclarations)
+    this.#views = parts.seams?.views ?? javascriptViews(runtime)
   }
 
   get control(): ControlPlane {
@@ -140,8 +138,8 @@ class ComposedNode implements Node {
     const runtime = this.#runtime
     const { options, configuration, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime, {
-      compaction: options.compaction,
-      ...(seams.scrub && { scrub: seams.scrub }), ...(seams.views && { indexerOf: seams.views.indexerOf }),
+      compaction: options.compaction, indexerOf: this.#views.indexerOf,
+      ...(seams.scrub && { scrub: seams.scrub }),
     })
     this.#closers.push(() => host.close())
     this.#assertWanted()
@@ -252,10 +250,9 @@ class ComposedNode implements Node {
   #createCoordinator(
     control: ControlPlane, replicas: ReplicaDirectory, antiEntropy: AntiEntropy, indexes: IndexDirectory,
   ): CoordinatorNode {
-    const { coordinator: options, views } = this.#parts.seams ?? {}
     return createCoordinator({
-      runtime: this.#runtime, control, replicas, options,
-      ...(views && { views: { indexes, reduceAgain: views.reduceAgain } }),
+      runtime: this.#runtime, control, replicas, options: this.#parts.seams?.coordinator,
+      views: { indexes, reduceAgain: this.#views.reduceAgain },
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),
     })

@@ -1,60 +1,21 @@
 import { expect } from 'chai'
 import type { OperationContext, ViewQuery } from '@sectional/cluster'
-import type { IndexDefinition } from '@sectional/core'
-import { SortKeyEncoder } from '@sectional/core'
+import { decodeReduced, decodeViewGroup, decodeViewRow, indexId, type IndexDefinition } from '@sectional/core'
+import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
 import { documentStoreName, type Indexer } from '@sectional/shard'
-import type { ViewFunctions } from '../src/node.ts'
+import { javascriptViews, type ViewFunctions } from '../src/hosting/javascript-views.ts'
 import { MemoryCluster } from './memory-cluster.ts'
 
-const encoder = new SortKeyEncoder()
-const definition: IndexDefinition = { kind: 'test', map: 'number', reduce: 'sum', options: {} }
+const definition: IndexDefinition = {
+  kind: 'javascript', map: 'function (doc) { emit(doc.number, doc.number) }', reduce: '_sum', options: {},
+}
 const everything: ViewQuery = {
   definition, ranges: [{}], descending: false, skip: 0, limit: null, update: true, timeoutMs: 60_000,
 }
-const numberOf = (bytes: Uint8Array): number => Number(Buffer.from(bytes).toString())
-const sumOf = (values: readonly Uint8Array[]): Uint8Array =>
-  Buffer.from(String(values.reduce((sum, value) => sum + numberOf(value), 0)))
+const customReduce = 'function (keys, values, rereduce) { return values.reduce((a, b) => a + b, 0) }'
 
-/** Has a row for each document with a number: key and value are the number. */
-class NumberIndexer implements Indexer {
-  readonly version = '1'
-  /** While set, map functions wait for it. */
-  gate: Promise<void> | undefined
-
-  async map(...[, rows]: Parameters<Indexer['map']>): ReturnType<Indexer['map']> {
-    await this.gate
-    return rows.map(({ body }) => {
-      const { number } = JSON.parse(Buffer.from(body!).toString()) as { readonly number?: number }
-      if (number === undefined) return { error: 'the document has no number' }
-      return { rows: [{ key: encoder.encode(number), value: Buffer.from(String(number)) }] }
-    })
-  }
-
-  groupOf(key: string): string { return key }
-  async reduce(...[, lists]: Parameters<Indexer['reduce']>): Promise<readonly Uint8Array[]> {
-    return lists.map(rows => sumOf(rows.map(({ value }) => value)))
-  }
-  async rereduce(...[, lists]: Parameters<Indexer['rereduce']>): Promise<readonly Uint8Array[]> {
-    return lists.map(sumOf)
-  }
-  encodeGroup(...[, , , value]: Parameters<Indexer['encodeGroup']>): Uint8Array { return value }
-}
-
+/** Nodes with the functions of production, which run in this process. */
 class IndexedCluster extends MemoryCluster {
-  readonly indexer: NumberIndexer
-  readonly count: number
-
-  constructor(count: number) {
-    const indexer = new NumberIndexer()
-    const views: ViewFunctions = {
-      indexerOf: () => indexer,
-      reduceAgain: () => async groups => groups.map(sumOf),
-    }
-    super(count, { views })
-    this.indexer = indexer
-    this.count = count
-  }
-
   get numbers(): readonly number[] { return this.names.map((_, at) => at + 1) }
 
   async begin(): Promise<void> {
@@ -73,35 +34,41 @@ class IndexedCluster extends MemoryCluster {
     return this.finish(this.#rows(via))
   }
 
-  async sum(via: number): Promise<number | undefined> {
-    return this.finish(this.#sum(via))
+  /** Returns the reduction of all rows as JSON text. */
+  async sum(via: number, reduce: string): Promise<string> {
+    return this.finish(this.#sum(via, reduce))
   }
 
   async #rows(via: number): Promise<readonly number[]> {
     const answer = await this.#coordinator(via).scanView(this.#database(via), everything, context())
     const values: number[] = []
     try {
-      for await (const page of answer.rows) values.push(...page.map(({ value }) => numberOf(value)))
+      for await (const page of answer.rows) values.push(...page.map(({ value }) => Number(decodeViewRow(value).value)))
     } finally {
       await answer.close()
     }
     return values
   }
 
-  async #sum(via: number): Promise<number | undefined> {
-    const query = { ...everything, groupLevel: 0 }
+  async #sum(via: number, reduce: string): Promise<string> {
+    const query = { ...everything, definition: { ...definition, reduce }, groupLevel: 0 }
     const answer = await this.#coordinator(via).reduceView(this.#database(via), query, context())
-    let sum
+    const sums: (string | undefined)[] = []
     try {
-      for await (const [group] of answer.rows) sum = numberOf(group!.value)
+      for await (const page of answer.rows) sums.push(...page.map(({ value }) => sumIn(value)))
     } finally {
       await answer.close()
     }
-    return sum
+    return sums.join()
   }
 
   #coordinator(via: number) { return this.node(via).coordinator }
   #database(via: number) { return this.node(via).control.state()!.databases.get('db')! }
+}
+
+function sumIn(group: Uint8Array): string | undefined {
+  const reduced = decodeReduced(decodeViewGroup(group).state)
+  return 'json' in reduced ? reduced.json : undefined
 }
 
 function context(): OperationContext {
@@ -127,11 +94,13 @@ for (const count of [1, 3]) {
     })
 
     it('answer scans and reductions of every node, with the newest documents', async () => {
-      await cluster.write([...documents(0, 40), { _id: 'without' }])
+      await cluster.write(documents(0, 40))
       for (const via of cluster.numbers) expect(await cluster.rows(via)).to.deep.equal(range(0, 40))
       await cluster.write(documents(40, 50))
       for (const via of cluster.numbers) expect(await cluster.rows(via)).to.deep.equal(range(0, 50))
-      for (const via of cluster.numbers) expect(await cluster.sum(via)).to.equal(1225)
+      for (const via of cluster.numbers) {
+        expect([await cluster.sum(via, '_sum'), await cluster.sum(via, customReduce)]).to.deep.equal(['1225', '1225'])
+      }
     })
 
     it('are there after a restart of all nodes, and without purged documents', async () => {
@@ -196,20 +165,39 @@ describe('indexes of three nodes whose replicas fail', () => {
     await cluster.write(documents(40, 50))
     for (const via of cluster.numbers) expect(await cluster.rows(via)).to.deep.equal(range(0, 50))
   })
+})
 
-  it('are listed among the active tasks while they are built', async () => {
+describe('an index that is being built', () => {
+  it('is listed among the active tasks', async () => {
     const gate = Promise.withResolvers<void>()
-    cluster.indexer.gate = gate.promise
+    const cluster = new IndexedCluster(1, { views: gatedViews(gate.promise) })
+    await cluster.begin()
+    await cluster.write(documents(0, 30))
     const reading = cluster.rows(1)
-    await cluster.until('a build runs', async () => {
-      const { body } = await cluster.send(1, 'GET', '/_active_tasks')
-      return body.some((task: Record<string, unknown>) => task['type'] === 'indexer')
-    })
+    await cluster.until('a build runs', async () => (await cluster.send(1, 'GET', '/_active_tasks')).body.length > 0)
     const [task] = (await cluster.send(1, 'GET', '/_active_tasks')).body
-    expect(task).to.include({ type: 'indexer', progress: 0, changes_done: 0 })
+    expect(task).to.include({ type: 'indexer', index: indexId(definition), progress: 0, changes_done: 0 })
     expect(task.database).to.match(/^shards\/[0-9a-f]+-[0-9a-f]+\/db$/)
     gate.resolve()
     expect(await reading).to.deep.equal(range(0, 30))
     expect((await cluster.send(1, 'GET', '/_active_tasks')).body).to.deep.equal([])
+    await cluster.close()
   })
 })
+
+/** The functions of production, whose map functions wait for the gate. */
+function gatedViews(gate: Promise<void>): ViewFunctions {
+  const views = javascriptViews({ sandbox: new MemorySandbox(), turns: new Turns(new RealClock()) })
+  const indexerOf = (incarnation: string): Indexer => {
+    const indexer = views.indexerOf(incarnation)
+    return {
+      version: indexer.version,
+      map: async (...documents) => { await gate; return indexer.map(...documents) },
+      groupOf: (...group) => indexer.groupOf(...group),
+      reduce: (...lists) => indexer.reduce(...lists),
+      rereduce: (...lists) => indexer.rereduce(...lists),
+      encodeGroup: (...group) => indexer.encodeGroup(...group),
+    }
+  }
+  return { ...views, indexerOf }
+}

@@ -3,9 +3,9 @@ import { ReplicaError } from '@sectional/core'
 import type { Clock, Log, Metrics, Random, Storage, Turns } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
 import { BuildQueue } from './build-queue.ts'
+import { hostedIndexer } from './hosted-indexer.ts'
 import { IndexStore, indexStoreName } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
-import { measuredIndexer } from './measured-indexer.ts'
 import { type IndexTask, ShardIndexes } from './shard-indexes.ts'
 
 export interface IndexHostParts {
@@ -80,7 +80,7 @@ export class IndexHost {
     let served = this.#served.get(history)
     if (served === undefined) {
       const { clock, turns, metrics, indexerOf } = this.#parts
-      const indexer = measuredIndexer(indexerOf(shard.incarnation), metrics)
+      const indexer = hostedIndexer(indexerOf(shard.incarnation), metrics)
       const indexes = new ShardIndexes({
         owner: history, store, replica, indexer, queue: this.#queue, clock, turns,
       })

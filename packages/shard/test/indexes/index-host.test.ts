@@ -22,9 +22,8 @@ class World {
   async start(): Promise<void> {
     const indexer: Indexer = {
       version: '1',
-      map: async (_definition, documents, signal) => {
-        const ended = new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))))
-        await Promise.race([this.gate, ended])
+      map: async (_definition, documents) => {
+        await this.gate
         return documents.map(({ id }) => ({ rows: [{ key: id, value: new Uint8Array(1) }] }))
       },
       groupOf: key => key,

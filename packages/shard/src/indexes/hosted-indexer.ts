@@ -1,8 +1,12 @@
+import { ReplicaError } from '@sectional/core'
 import type { Metrics } from '@sectional/runtime'
 import type { Indexer } from './indexer.ts'
 
-/** Returns an indexer that also counts the documents that it maps. */
-export function measuredIndexer(indexer: Indexer, metrics: Metrics): Indexer {
+/**
+ * Returns an indexer as a node uses it: it counts the documents that it maps, and a call of `map` rejects as soon as
+ * its build ends, although the function may run on for its time limit.
+ */
+export function hostedIndexer(indexer: Indexer, metrics: Metrics): Indexer {
   const documents = metrics.counter(
     'sectional_index_documents_total',
     'Documents that map functions mapped, once for each index and replica, by outcome: mapped, failed.', ['outcome'],
@@ -10,7 +14,7 @@ export function measuredIndexer(indexer: Indexer, metrics: Metrics): Indexer {
   return {
     version: indexer.version,
     map: async (definition, rows, signal) => {
-      const mapped = await indexer.map(definition, rows, signal)
+      const mapped = await unlessAborted(indexer.map(definition, rows, signal), signal)
       const failed = mapped.filter(({ error }) => error !== undefined).length
       if (mapped.length > failed) documents.add(mapped.length - failed, { outcome: 'mapped' })
       if (failed > 0) documents.add(failed, { outcome: 'failed' })
@@ -21,4 +25,13 @@ export function measuredIndexer(indexer: Indexer, metrics: Metrics): Indexer {
     rereduce: (...lists) => indexer.rereduce(...lists),
     encodeGroup: (...group) => indexer.encodeGroup(...group),
   }
+}
+
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const cancel = (): void => reject(new ReplicaError('cancelled', 'the build was ended'))
+    signal.addEventListener('abort', cancel, { once: true })
+    if (signal.aborted) cancel()
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', cancel))
+  })
 }
