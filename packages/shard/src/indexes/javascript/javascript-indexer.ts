@@ -9,6 +9,8 @@ import { callInBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
 
+const noRows: MappedDocument = { rows: [] }
+
 /** Is changed when equal functions give other rows, states or encodings of them. */
 const encodingVersion = 1
 
@@ -35,11 +37,13 @@ export class JavaScriptIndexer implements Indexer {
     const mapped = documents.filter(row => isMapped(definition, row))
     const texts = await turns.map(mapped, row => mapArgument(definition, row))
     const called = sandboxFunction(database, definition, definition.map)
-    const outcomes = (await callInBatches(texts, batch => sandbox.map(called, batch), signal)).values()
-    const encoder = this.#encoder(definition)
-    return turns.map(documents, (row): MappedDocument => isMapped(definition, row)
-      ? mappedDocument(definition, row.id, outcomes.next().value!, encoder)
-      : { rows: [] })
+    const outcomes = await callInBatches(texts, batch => sandbox.map(called, batch), signal)
+    const results = new Map<ChangeRow, MappedDocument>()
+    for (const [at, row] of mapped.entries()) {
+      const rows = mappedDocument(definition, row.id, outcomes[at]!, this.#encoder(definition))
+      results.set(row, await turns.run(rows))
+    }
+    return documents.map(row => results.get(row) ?? noRows)
   }
 
   groupOf(key: string, level: number, definition: IndexDefinition): string {

@@ -50,31 +50,36 @@ function stub({ name, contentType, revpos, digest, length }: AttachmentRecord): 
  * values, as in CouchDB: numbers, false, null, true, objects, arrays, strings by their bytes.
  *
  * @param encoder makes the sort keys of the index
+ * @returns a generator for `Turns.run`, because a document may have hundreds of thousands of rows
  */
-export function mappedDocument(
+export function* mappedDocument(
   { options }: IndexDefinition, id: string, outcome: MapOutcome | SandboxError, encoder: SortKeyEncoder,
-): MappedDocument {
+): Generator<void, MappedDocument> {
   if (outcome instanceof SandboxError) return { error: outcome.message }
   if (outcome.kind === 'thrown') return { error: `The map function threw ${outcome.json}` }
   if (outcome.kind === 'error') return { error: failureText(outcome.message, outcome) }
   const prefix = options['partitioned'] === true ? partitionPrefix(id.slice(0, id.indexOf(':'))) : ''
   try {
-    return { rows: mappedRows(outcome.rows, prefix, encoder) }
+    return { rows: yield* mappedRows(outcome.rows, prefix, encoder) }
   } catch (error) {
     return { error: `A row cannot be indexed: ${(error as Error).message}` }
   }
 }
 
 /** @throws ApiError for a key that is too long; SyntaxError for a key or value that a hostile function made */
-function mappedRows(emitted: readonly EmittedRow[], prefix: string, encoder: SortKeyEncoder): readonly MappedRow[] {
-  const rows = emitted.map(({ key, value }) => {
+function* mappedRows(
+  emitted: readonly EmittedRow[], prefix: string, encoder: SortKeyEncoder,
+): Generator<void, readonly MappedRow[]> {
+  const rows: (MappedRow & { readonly order: string })[] = []
+  for (const { key, value } of emitted) {
     const parsedValue: unknown = JSON.parse(value)
-    return {
+    rows.push({
       key: prefix + encoder.encode(JSON.parse(key)),
       value: encodeViewRow(key, value),
       order: emitted.length === 1 ? '' : valueKey(parsedValue, value),
-    }
-  })
+    })
+    yield
+  }
   rows.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.order, b.order))
   return rows.map(({ key, value }) => ({ key, value }))
 }

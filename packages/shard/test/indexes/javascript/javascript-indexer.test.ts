@@ -107,6 +107,23 @@ describe('the indexer of functions in JavaScript', () => {
     })
   })
 
+  it('refuses rows and values of hostile functions that are not JSON', async () => {
+    const trusted = new MemorySandbox()
+    const hostile = await JavaScriptWorld.open({
+      compile: called => trusted.compile(called),
+      map: async (called, documents) => (await trusted.map(called, documents)).map(outcome => outcome.kind === 'rows'
+        ? { kind: 'rows', rows: outcome.rows.map(row => ({ ...row, ...JSON.parse(row.value) as object })) } : outcome),
+      call: async (_called, lists) => lists.map(() => ({ kind: 'value', json: '"open' })),
+    })
+    await hostile.write({ a: { key: '1] ' }, b: { value: '1,2' }, c: { key: '1e400' }, d: { value: '' }, e: {} })
+    const view = viewOf('doc => { const { _id, _rev, ...row } = doc; emit(_id, row) }', '() => 1')
+    assert.deepEqual(await hostile.rows(view), [['e', 'e', {}]])
+    assert.deepEqual(await hostile.groups(view),
+      [[null, { error: 'reduce_error', reason: 'The reduce function returned no JSON' }]])
+    assert.equal((await hostile.info(view)).failedCount, 4)
+    await hostile.close()
+  })
+
   it('orders a partitioned index by partition, and groups its rows within partitions', async () => {
     await world.write({ 'b:1': { k: [1, 2] }, 'a:1': { k: [2, 1] }, 'a:2': { k: [1, 3] }, 'a:3': { k: [1, 4] } })
     await world.write({ '_design/x': { k: [0] } })
