@@ -45,8 +45,7 @@ export interface HttpApi {
   stop(): Promise<void>
 }
 
-/** @param routes all routes of the table, except in tests of routes that are not in it yet */
-export function createHttpApi(parts: HttpApiParts, routes: Routes = createRoutes()): HttpApi {
+export function createHttpApi(parts: HttpApiParts): HttpApi {
   const { runtime, options, configuration } = parts
   const admission = new Admission(options)
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
@@ -63,7 +62,7 @@ export function createHttpApi(parts: HttpApiParts, routes: Routes = createRoutes
     uuids: new UuidGenerator(runtime, options),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
-  const pipeline = new Pipeline(services, routes)
+  const pipeline = new Pipeline(services, createRoutes())
   return {
     handler: exchange => { pipeline.start(exchange) },
     stop: async () => {

@@ -42,6 +42,8 @@ import { getShardOfDocument, getShards, postEnsureFullCommit, postSynchronizeSha
 import {
   deleteTimeSequence, getPartition, getTimeSequence, postCleanup, postCompact, postCompactDesign,
 } from './routes/upkeep.ts'
+import { getDesignInfo, postViewCleanup } from './routes/view-upkeep.ts'
+import { listPartitionView, listView, queryPartitionView, queryView } from './routes/view.ts'
 
 function resource(name: string, access: Access, allow: string, methods: Readonly<Record<string, Handler>>): Resource {
   return { name, access, allow, methods }
@@ -152,7 +154,7 @@ export function databaseResources(): Readonly<Record<string, Resource>> {
     '/_purged_infos': resource('purged-infos', 'member', 'GET', { GET: getPurgedInfos }),
     '/_compact': resource('compact', 'maintenance', 'POST', { POST: postCompact }),
     '/_compact/{design}': resource('compact', 'maintenance', 'POST', { POST: postCompactDesign }),
-    '/_view_cleanup': resource('view-cleanup', 'maintenance', 'POST', { POST: postCleanup }),
+    '/_view_cleanup': resource('view-cleanup', 'maintenance', 'POST', { POST: postViewCleanup }),
     '/_search_cleanup': resource('search-cleanup', 'server-admin', 'POST', { POST: postCleanup }),
     '/_nouveau_cleanup': resource('nouveau-cleanup', 'server-admin', 'POST', { POST: postCleanup }),
     '/_time_seq': resource('time-seq', 'member', 'GET,DELETE', { GET: getTimeSequence, DELETE: deleteTimeSequence }),
@@ -161,6 +163,9 @@ export function databaseResources(): Readonly<Record<string, Resource>> {
     '/_sync_shards': resource('sync-shards', 'server-admin', 'POST', { POST: postSynchronizeShards }),
     '/_ensure_full_commit': resource('ensure-full-commit', 'member', 'POST', { POST: postEnsureFullCommit }),
     '/_temp_view': resource('temp-view', 'member', 'POST', { '*': refuseTemporaryView }),
+    '/_design/{name}/_info': resource('design-info', 'member', 'GET', { GET: getDesignInfo }),
+    '/_design/{name}/_view/{view}': resource('view', 'member', 'GET,POST,HEAD', { GET: listView, POST: listView }),
+    '/_design/{name}/_view/{view}/queries': resource('view-queries', 'member', 'POST', { POST: queryView }),
     ...partitionResources(),
     ...documentResources(),
     ...laterDatabaseResources(),
@@ -179,8 +184,11 @@ function partitionResources(): Readonly<Record<string, Resource>> {
     }),
     '/_partition/{partition}/_find': missingFeature('partition-find', 'member', 'POST', 'Find is'),
     '/_partition/{partition}/_explain': missingFeature('partition-explain', 'member', 'POST', 'Find is'),
-    '/_partition/{partition}/_design/{name}/_view/{view}': missingFeature(
-      'partition-view', 'member', 'GET,POST,HEAD', 'Views are',
+    '/_partition/{partition}/_design/{name}/_view/{view}': resource('partition-view', 'member', 'GET,POST,HEAD', {
+      GET: listPartitionView, POST: listPartitionView,
+    }),
+    '/_partition/{partition}/_design/{name}/_view/{view}/queries': resource(
+      'partition-view-queries', 'member', 'POST', { POST: queryPartitionView },
     ),
     '/_partition/{partition}/_design/{name}/_search/{index}': missingFeature(
       'partition-search', 'member', 'GET,POST', 'Text search is',
@@ -225,9 +233,6 @@ function laterDatabaseResources(): Readonly<Record<string, Resource>> {
     '/_index/_bulk_delete': missingFeature('index', 'member', 'POST', 'Find is'),
     '/_index/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
     '/_index/_design/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
-    '/_design/{name}/_info': missingFeature('design-info', 'member', 'GET', 'Views are'),
-    '/_design/{name}/_view/{view}': missingFeature('view', 'member', 'GET,POST,HEAD', 'Views are'),
-    '/_design/{name}/_view/{view}/queries': missingFeature('view', 'member', 'POST', 'Views are'),
     '/_design/{name}/_show/{path...}': anyMethod('show', 'Show functions are'),
     '/_design/{name}/_list/{path...}': anyMethod('list', 'List functions are'),
     '/_design/{name}/_update/{path...}': anyMethod('update', 'Update functions are'),

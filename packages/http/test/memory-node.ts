@@ -46,7 +46,6 @@ export class MemoryNode {
       readonly nodes?: readonly string[]
       readonly http?: Partial<HttpOptions>
       readonly wrap?: (coordinator: CoordinatorNode) => CoordinatorNode
-      readonly routes?: Parameters<typeof createHttpApi>[1]
     } = {},
   ) {
     const nodes = options.nodes ?? ['node1@127.0.0.1']
@@ -67,7 +66,7 @@ export class MemoryNode {
       configuration: this.configuration,
       nodeInformation: memoryNodeInformation, clusterSecret: '',
       options: Object.assign(this.configuration.options.values, options.http),
-    }, options.routes)
+    })
   }
 
   /**

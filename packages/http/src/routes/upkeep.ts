@@ -13,7 +13,7 @@ export async function postCompact(request: RequestContext, services: Services): 
   sendJson(request, services, 202, { ok: true })
 }
 
-/** Succeeds without doing anything: this version has no view indexes. */
+/** Succeeds without doing anything: indexes are compacted by their store. */
 export async function postCompactDesign(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
   await readBody(request, services)
@@ -25,7 +25,7 @@ export async function postCompactDesign(request: RequestContext, services: Servi
   sendJson(request, services, 202, { ok: true })
 }
 
-/** Succeeds without doing anything: this version has no index files. */
+/** Succeeds without doing anything: this version has no text search. */
 export async function postCleanup(request: RequestContext, services: Services): Promise<void> {
   await readBody(request, services)
   sendJson(request, services, 202, { ok: true })

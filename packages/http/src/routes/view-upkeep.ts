@@ -4,9 +4,9 @@ import { indexId, rootCollationVersion, viewDefinitions, type IndexDefinition } 
 import { readBody } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import { openDesignDocument, usedDefinitions } from '../views/view-definitions.ts'
-import type { ViewHandler } from '../views/view-operations.ts'
+import type { Handler } from '../pipeline/resource.ts'
 
-export const getDesignInfo: ViewHandler = async (request, services) => {
+export const getDesignInfo: Handler = async (request, services) => {
   const name = request.params[0]!
   const design = await openDesignDocument(name, request, services)
   const definitions = [...viewDefinitions(design, request.database).values()]
@@ -26,14 +26,14 @@ export const getDesignInfo: ViewHandler = async (request, services) => {
       purge_seq: 0,
       language: design['language'] ?? 'javascript',
       compact_running: false,
-      collator_versions: [rootCollationVersion],
-      failed_documents: { count: info.failedCount, examples: info.failures },
+      collator_versions: [rootCollationVersion.collator],
+      ...(info.failedCount > 0 && { failed_documents: { count: info.failedCount, examples: info.failures } }),
     },
   })
 }
 
 /** Removes the indexes that no view of the database's design documents needs. */
-export const postViewCleanup: ViewHandler = async (request, services) => {
+export const postViewCleanup: Handler = async (request, services) => {
   await readBody(request, services)
   await services.coordinator.cleanViews(request.database, await usedDefinitions(request, services), request)
   sendJson(request, services, 202, { ok: true })

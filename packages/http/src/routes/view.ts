@@ -9,17 +9,18 @@ import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { openView, prepareQuery, type PreparedQuery } from '../views/view-answer.ts'
 import { openDefinition } from '../views/view-definitions.ts'
-import type { ViewHandler, ViewServices } from '../views/view-operations.ts'
+import type { Handler } from '../pipeline/resource.ts'
+import type { Services } from '../services/services.ts'
 import { viewParameters, viewQueryParameters, type QueriedView } from '../views/view-parameters.ts'
 
 /** The view that a path names. */
 interface ViewPath { readonly design: string; readonly view: string; readonly partition?: string }
 
-export const listView: ViewHandler = (request, services) => list(pathOfView(request), request, services)
-export const queryView: ViewHandler = (request, services) => queries(pathOfView(request), request, services)
-export const listPartitionView: ViewHandler = async (request, services) =>
+export const listView: Handler = (request, services) => list(pathOfView(request), request, services)
+export const queryView: Handler = (request, services) => queries(pathOfView(request), request, services)
+export const listPartitionView: Handler = async (request, services) =>
   list(pathInPartition(request), request, services)
-export const queryPartitionView: ViewHandler = async (request, services) =>
+export const queryPartitionView: Handler = async (request, services) =>
   queries(pathInPartition(request), request, services)
 
 function pathOfView({ params: [design, view] }: RequestContext): ViewPath {
@@ -33,7 +34,7 @@ function pathInPartition(request: RequestContext): ViewPath {
 }
 
 async function list(
-  { design, view, partition }: ViewPath, request: RequestContext, services: ViewServices,
+  { design, view, partition }: ViewPath, request: RequestContext, services: Services,
 ): Promise<void> {
   const body = await listBody(request, services)
   const definition = await openDefinition(design, view, request, services)
@@ -57,13 +58,13 @@ async function list(
 }
 
 /** Included documents may change while no row of the view does, so the database's state belongs to the ETag. */
-async function documentsFingerprint(request: RequestContext, services: ViewServices): Promise<string> {
+async function documentsFingerprint(request: RequestContext, services: Services): Promise<string> {
   return (await services.coordinator.databaseState(request.database, request)).fingerprint
 }
 
 /** Answers several queries. The answer has no ETag, because each query is begun when the previous one was written. */
 async function queries(
-  { design, view, partition }: ViewPath, request: RequestContext, services: ViewServices,
+  { design, view, partition }: ViewPath, request: RequestContext, services: Services,
 ): Promise<void> {
   const { turns } = services.runtime
   const members = rowQueries(await readJsonObject(request, services))

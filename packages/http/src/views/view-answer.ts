@@ -8,7 +8,7 @@ import { ListWriter, type ListHead } from '../lists/list-writer.ts'
 import type { JsonWriter } from '../messages/json-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { linkedDocuments } from './linked-documents.ts'
-import type { ViewServices } from './view-operations.ts'
+import type { Services } from '../services/services.ts'
 import type { ViewParameters } from './view-parameters.ts'
 
 /** Milliseconds for which one query waits for its indexes to be built. */
@@ -34,7 +34,7 @@ export interface PreparedQuery {
  * @throws ApiError `query_parse_error` for a range that cannot contain a row; `bad_request` for a key that is too long
  */
 export async function prepareQuery(
-  definition: IndexDefinition, parameters: ViewParameters, { runtime: { turns } }: ViewServices,
+  definition: IndexDefinition, parameters: ViewParameters, { runtime: { turns } }: Services,
 ): Promise<PreparedQuery> {
   const { keys, descending, skip, limit, update, partition } = parameters
   const encoder = encoders[definition.options['collation'] === 'raw' ? 'raw' : 'root']
@@ -60,7 +60,7 @@ export async function prepareQuery(
  * @throws ApiError `timeout` when the indexes were not built in time, and as every operation of the coordinator
  */
 export async function openView(
-  { parameters, query }: PreparedQuery, request: RequestContext, services: ViewServices,
+  { parameters, query }: PreparedQuery, request: RequestContext, services: Services,
 ): Promise<OpenedView> {
   const { coordinator } = services
   const { groupLevel } = parameters
@@ -80,7 +80,7 @@ function sequenceMember(
 
 async function writeRows(
   writer: JsonWriter, answer: ViewAnswer<IndexRow>, parameters: ViewParameters,
-  request: RequestContext, services: ViewServices,
+  request: RequestContext, services: Services,
 ): Promise<void> {
   const { total, offset } = answer
   const rows = new ListWriter(writer, {

@@ -1,4 +1,4 @@
-/** Parameters of a query of a view, from the query string and the body. No route uses them yet. */
+/** Parameters of a query of a view, from the query string and the body. */
 import { ApiError, checkPartition, type JsonObject } from '@sectional/core'
 import type { Query } from '../request/query.ts'
 import {

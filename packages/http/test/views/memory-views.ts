@@ -5,13 +5,14 @@ import {
   partitionPrefix, SortKeyEncoder, type IndexDefinition, type IndexRow, type RowBound, type RowPlace, type RowRange,
 } from '@sectional/core'
 import type {
-  CoordinatorNode, DatabaseRecord, OperationContext, ReduceQuery, ViewAnswer, ViewGroup, ViewInfo, ViewQuery,
+  Coordinator, CoordinatorNode, DatabaseRecord, OperationContext, ReduceQuery, ViewAnswer, ViewGroup, ViewInfo,
+  ViewQuery,
 } from '@sectional/cluster'
-import type { ViewOperations } from '../../src/views/view-operations.ts'
 
 interface Emitted extends RowPlace { readonly shownKey: unknown; readonly shownValue: unknown }
 
-export class MemoryViews implements ViewOperations {
+export class MemoryViews
+implements Pick<Coordinator, 'scanView' | 'reduceView' | 'viewInfo' | 'cleanViews'> {
   readonly #coordinator: CoordinatorNode
   /** Queries whose answers were opened and not closed. */
   open = 0

@@ -1,38 +1,13 @@
 import assert from 'node:assert/strict'
-import type { Resource } from '../../src/pipeline/resource.ts'
-import { Router } from '../../src/pipeline/router.ts'
-import { createRoutes, databaseResources } from '../../src/route-table.ts'
-import { listPartitionView, listView, queryPartitionView, queryView } from '../../src/routes/view.ts'
-import { getDesignInfo, postViewCleanup } from '../../src/routes/view-upkeep.ts'
-import type { ViewHandler } from '../../src/views/view-operations.ts'
+import { rootCollationVersion } from '@sectional/core'
 import { MemoryNode, type Answer } from '../memory-node.ts'
 import { MemoryViews } from './memory-views.ts'
-
-/** Returns the routes with those of views, which are not in the table yet. */
-function routesWithViews(): ReturnType<typeof createRoutes> {
-  const methods = (handlers: Readonly<Record<string, ViewHandler>>): Resource['methods'] =>
-    handlers as unknown as Resource['methods']
-  const view = (handlers: Readonly<Record<string, ViewHandler>>, access: Resource['access'] = 'member'): Resource =>
-    ({ name: 'view', access, allow: 'GET,HEAD,POST', methods: methods(handlers) })
-  const database = new Router<Resource>()
-  for (const [pattern, resource] of Object.entries({
-    ...databaseResources(),
-    '/_design/{name}/_view/{view}': view({ GET: listView, POST: listView }),
-    '/_design/{name}/_view/{view}/queries': view({ POST: queryView }),
-    '/_design/{name}/_info': view({ GET: getDesignInfo }),
-    '/_view_cleanup': view({ POST: postViewCleanup }, 'maintenance'),
-    '/_partition/{partition}/_design/{name}/_view/{view}': view({ GET: listPartitionView, POST: listPartitionView }),
-    '/_partition/{partition}/_design/{name}/_view/{view}/queries': view({ POST: queryPartitionView }),
-  })) database.add(pattern, resource)
-  return { ...createRoutes(), database }
-}
 
 let node: MemoryNode
 let views: MemoryViews
 
 function start(): void {
   node = new MemoryNode({
-    routes: routesWithViews(),
     wrap: coordinator => {
       views = new MemoryViews(coordinator)
       return Object.assign(coordinator, views)
@@ -343,7 +318,7 @@ describe('the indexes of views', () => {
     const { signature, collator_versions, ...rest } = json.view_index
     assert.deepEqual([status, json.name], [200, 'd'])
     assert.match(signature, /^[0-9a-f]{32}$/)
-    assert.equal(collator_versions.length, 1)
+    assert.deepEqual(collator_versions, [rootCollationVersion.collator])
     assert.deepEqual(rest, {
       updates_pending: { minimum: 3, preferred: 4, total: 9 }, waiting_commit: false, waiting_clients: 2,
       updater_running: true, update_seq: 5, sizes: { file: 300, active: 200, external: 100 }, purge_seq: 0,
