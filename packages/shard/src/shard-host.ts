@@ -337,9 +337,10 @@ export class ShardHost {
 
   /**
    * Returns the indexes of a hosted shard.
+   * @param creates false: for calls that create no index; they do not create the store of indexes either
    * @throws ReplicaError `not_hosted`, also when the host has no indexer; `closed`, `storage`
    */
-  async indexes(shard: ShardId): Promise<IndexReplica> {
+  async indexes(shard: ShardId, creates: boolean): Promise<IndexReplica> {
     const engine = await this.open(shard)
     const name = this.#nameOf(shard)
     const entry = this.#directory.get(name)
@@ -348,7 +349,7 @@ export class ShardHost {
     }
     return await this.#indexes.indexesOf({
       shard, history: entry.history, replica: engine, isServed: () => this.#engines.get(name) === engine,
-    })
+    }, creates)
   }
 
   /** Returns the builds of indexes that are running now. */

@@ -125,11 +125,11 @@ export class HostedReplicas implements LocalReplicas {
   /** Returns the indexes of the local replica. When there is none, their calls reject with `not_hosted`. */
   indexesOrAbsent(shard: ShardId): IndexReplica {
     const { host } = this.#parts
-    return new PendingIndexes(async () => {
+    return new PendingIndexes(async creates => {
       if (host.replica(shard) === undefined && !this.#stopped && this.#plannedFor(shard) !== undefined) {
         await this.#create(shard)
       }
-      return await host.indexes(shard)
+      return await host.indexes(shard, creates)
     })
   }
 

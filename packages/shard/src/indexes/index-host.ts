@@ -6,6 +6,7 @@ import { BuildQueue } from './build-queue.ts'
 import { hostedIndexer } from './hosted-indexer.ts'
 import { IndexStore, indexStoreName } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
+import { NoIndexes } from './no-indexes.ts'
 import { type IndexTask, ShardIndexes } from './shard-indexes.ts'
 
 export interface IndexHostParts {
@@ -34,7 +35,7 @@ export interface IndexedReplica {
 export interface ShardIndexTask extends IndexTask { readonly shard: ShardId }
 
 /**
- * The indexes of all replicas of one node. Their store is opened when an index is first asked for, or at the start when
+ * The indexes of all replicas of one node. Their store is opened when the first index is created, or at the start when
  * an earlier process has left it, so a node without indexes has no files and no memory for them.
  */
 export class IndexHost {
@@ -70,9 +71,12 @@ export class IndexHost {
 
   /**
    * Returns the indexes of a replica.
+   *
+   * @param creates false: for calls that create no index. They do not create the store either.
    * @throws ReplicaError `not_hosted` when the replica is not served any more, `closed`, `storage`
    */
-  async indexesOf({ shard, history, replica, isServed }: IndexedReplica): Promise<IndexReplica> {
+  async indexesOf({ shard, history, replica, isServed }: IndexedReplica, creates: boolean): Promise<IndexReplica> {
+    if (!creates && !await this.#exists()) return new NoIndexes(undefined)
     const store = await this.#open()
     await this.#ending.get(history)
     if (this.#closing !== undefined) throw closed()
@@ -132,7 +136,15 @@ export class IndexHost {
   }
 
   async #openExisting(): Promise<void> {
-    if (await this.#parts.storage.exists(indexStoreName) && this.#closing === undefined) await this.#open()
+    if (await this.#exists() && this.#closing === undefined) await this.#open()
+  }
+
+  async #exists(): Promise<boolean> {
+    try {
+      return this.#store !== undefined || await this.#parts.storage.exists(indexStoreName)
+    } catch (error) {
+      throw toReplicaError(error)
+    }
   }
 
   async #open(): Promise<IndexStore> {

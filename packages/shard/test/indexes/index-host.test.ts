@@ -41,14 +41,14 @@ class World {
   }
 
   async build(): Promise<IndexReplica> {
-    const indexes = await this.host.indexes(shardA)
+    const indexes = await this.host.indexes(shardA, true)
     await indexes.buildIndex({ definition, through: 'newest', waitMs: 5000 }, context)
     return indexes
   }
 
   async ids(): Promise<readonly string[] | string> {
     try {
-      const rows = await collect((await this.host.indexes(shardA)).scanIndex(everything, context))
+      const rows = await collect((await this.host.indexes(shardA, false)).scanIndex(everything, context))
       return rows.filter((row): row is IndexRow => row.kind === 'row').map(({ id }) => id)
     } catch (error) {
       return error instanceof ReplicaError ? error.code : String(error)
@@ -70,8 +70,10 @@ describe('the indexes of a host', () => {
   })
   afterEach(() => world.host.close())
 
-  it('have no store until one is asked for', async () => {
+  it('have no store until one is created', async () => {
     await world.write('a')
+    expect(await world.ids()).to.equal('not_hosted')
+    await (await world.host.indexes(shardA, false)).dropIndexes({ except: [] }, context)
     await world.host.drop(shardA)
     await world.host.close()
     await world.start()
@@ -100,7 +102,7 @@ describe('the indexes of a host', () => {
     await world.build()
     const other = await world.host.create(shardB)
     await other.updateDocuments({ edits: [edit('second', null, {})], revsLimit: 10 }, context)
-    await (await world.host.indexes(shardB)).buildIndex({ definition, through: 'newest', waitMs: 5000 }, context)
+    await (await world.host.indexes(shardB, true)).buildIndex({ definition, through: 'newest', waitMs: 5000 }, context)
     expect([world.rowsOf('first') > 0, world.rowsOf('second') > 0]).to.deep.equal([true, true])
     await world.host.drop(shardA)
     await world.host.reclaimed()
