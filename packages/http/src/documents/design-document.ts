@@ -15,10 +15,12 @@ const memberTypes: Readonly<Record<string, readonly string[]>> = {
   lists: ['object'],
   indexes: ['object'],
   rewrites: ['array', 'string'],
-  validate_doc_update: ['string', 'object'],
 }
-/** Members whose values are objects of function sources. */
-const functionMembers = ['filters', 'updates', 'shows', 'lists']
+/** Members whose values are objects of function sources, and the types of these. */
+const functionMembers: Readonly<Record<string, readonly string[]>> = {
+  filters: ['string', 'object'], updates: ['string'], shows: ['string'], lists: ['string'],
+}
+const booleanOptions = ['local_seq', 'include_design', 'partitioned']
 
 /** @throws ApiError `invalid_design_doc` */
 export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord): void {
@@ -26,20 +28,29 @@ export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord):
   for (const [member, types] of Object.entries(memberTypes)) {
     if (design[member] !== undefined) requireType(member, design[member], types)
   }
-  for (const member of functionMembers) checkFunctions(member, design[member])
+  const { validate_doc_update: validate, language } = design
+  if (validate !== undefined) {
+    requireType('validate_doc_update', validate, language === 'query' ? ['string', 'object'] : ['string'])
+  }
+  for (const [member, types] of Object.entries(functionMembers)) checkFunctions(member, design[member], types)
   checkViews(design)
   const options = design['options']
-  if (isJsonObject(options) && options['partitioned'] !== undefined) {
-    requireType('options.partitioned', options['partitioned'], ['boolean'])
-    if (options['partitioned'] === true && !database.partitioned) {
-      throw invalid('partitioned option cannot be true in a non-partitioned database.')
-    }
+  if (isJsonObject(options)) checkOptions(options, database)
+}
+
+/** Checks the options that change the rows of views. */
+function checkOptions(options: JsonObject, database: DatabaseRecord): void {
+  for (const name of booleanOptions) {
+    if (options[name] !== undefined) requireType(`options.${name}`, options[name], ['boolean'])
+  }
+  if (options['partitioned'] === true && !database.partitioned) {
+    throw invalid('partitioned option cannot be true in a non-partitioned database.')
   }
 }
 
-function checkFunctions(member: string, functions: unknown): void {
+function checkFunctions(member: string, functions: unknown, types: readonly string[]): void {
   if (!isJsonObject(functions)) return
-  for (const [name, source] of Object.entries(functions)) requireType(`${member}.${name}`, source, ['string'])
+  for (const [name, source] of Object.entries(functions)) requireType(`${member}.${name}`, source, types)
 }
 
 function checkViews(design: JsonObject): void {

@@ -385,7 +385,10 @@ describe('design documents', () => {
       [{ views: { v: { map: 5 } } }, '`views.v.map` field must have string type'],
       [{ views: { v: { map: 'f', reduce: '_median' } } }, '`_median` is not a supported reduce function.'],
       [{ views: { v: { map: 'f', reduce: '_top_101' } } }, 'rank value must be between 1 and 100'],
-      [{ filters: { f: {} } }, '`filters.f` field must have string type'],
+      [{ filters: { f: 1 } }, '`filters.f` field must have string or object type'],
+      [{ options: { local_seq: 'yes' } }, '`options.local_seq` field must have boolean type'],
+      [{ options: { include_design: 1 } }, '`options.include_design` field must have boolean type'],
+      [{ validate_doc_update: {} }, '`validate_doc_update` field must have string type'],
       [{ language: 5 }, '`language` field must have string type'],
       [{ options: { partitioned: true } }, 'partitioned option cannot be true in a non-partitioned database.'],
     ]
