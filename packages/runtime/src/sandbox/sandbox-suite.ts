@@ -55,9 +55,19 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         })
       })
 
-      it('do not see how another function changed a document', async () => {
-        await map('doc => { doc.n = 2; emit(doc.n) }', '{"n":1}')
-        assert.deepEqual(await map('doc => emit(doc.n)', '{"n":1}'), [rowsOf(['1', 'null'])])
+      it('cannot change a document', async () => {
+        const source = 'function (doc) { doc.n = 2; doc.m = 3; doc.a.b[0] = 4; delete doc.a; emit(doc.n, doc) }'
+        const document = '{"n":1,"a":{"b":[1,{"c":null}]}}'
+        assert.deepEqual(await map(source, document), [rowsOf(['1', document])])
+        const strict = 'function (doc) { "use strict"; doc.a.b.push(2); emit(doc.n) }'
+        const [outcome] = await map(strict, document)
+        assert.equal(outcome?.kind, 'error')
+        assert.match((outcome as { readonly message: string }).message, /^TypeError: .*not extensible/)
+      })
+
+      it('may copy a document and change the copy', async () => {
+        const source = 'doc => { const copy = JSON.parse(JSON.stringify(doc)); copy.n = 2; emit(copy.n, doc.n) }'
+        assert.deepEqual(await map(source, '{"n":1}'), [rowsOf(['2', '1'])])
       })
 
       it('may be missing documents', async () => {

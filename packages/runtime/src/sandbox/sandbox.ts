@@ -15,8 +15,8 @@ export interface Sandbox {
    */
   compile(called: SandboxFunction): Promise<void>
   /**
-   * Calls a map function with each document, in their order. A function that throws for one document is called with the
-   * next ones all the same.
+   * Calls a map function with each document, in their order. The document is frozen. A function that throws for one
+   * document is called with the next ones all the same.
    *
    * @param documents at most `SandboxLimits.callItemsMax` documents
    * @returns one outcome for each document

@@ -30,6 +30,7 @@ export function environmentScript(modules: string): string {
     ${createTexts}
     ${createLoader}
     ${createFailures}
+    ${createFreezer}
     return (${createEnvironment})(${parameters})
   })()`
 }
@@ -46,6 +47,7 @@ function createEnvironment(
   const texts = createTexts()
   const load = createLoader(parse(modulesText) as Record<string, unknown>)
   const failure = createFailures(functionName, texts)
+  const freeze = createFreezer()
   let rows = ''
   let rowCount = 0
   let logged = ''
@@ -74,6 +76,7 @@ function createEnvironment(
     rows = ''
     rowCount = 0
     try {
+      if (kind === 'map') freeze(item)
       const returned: unknown = apply(called as Function, undefined, kind === 'map' ? [item] : item as unknown[])
       if (returned instanceof PromiseClass) {
         apply(then, returned, [() => {}, () => {}])
@@ -98,6 +101,22 @@ function createEnvironment(
       }
       return outcomes + logged
     },
+  }
+}
+
+/**
+ * Returns the function that freezes a JSON value with everything in it. As in CouchDB, a map function cannot change its
+ * document: an assignment has no effect, or throws in strict mode.
+ */
+function createFreezer(): (value: unknown) => void {
+  const { freeze, keys } = Object
+  return function freezeAll(value) {
+    if (typeof value !== 'object' || value === null) return
+    freeze(value)
+    const names = keys(value)
+    for (let index = 0; index < names.length; index++) {
+      freezeAll((value as Record<string, unknown>)[names[index] as string])
+    }
   }
 }
 
