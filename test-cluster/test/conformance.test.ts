@@ -29,8 +29,8 @@ const listHead = `# Steps of the recorded scenarios (${listedParts}) whose answe
 # "? ": agrees on some runs.
 #
 # Why: functions of design documents other than views (filters, validation, shows, lists, updates, rewrites), _find,
-# _users, _reshard and the web interface are not there yet. Answers of views have an ETag. Functions are not compiled
-# when a design document is saved, and map functions can change the document that they get.
+# _users, _reshard and the web interface are not there yet. Answers of views have an ETag, which is valid only while the
+# same replicas answer. Functions are not compiled when a design document is saved.
 `
 
 interface ScenarioReport {
