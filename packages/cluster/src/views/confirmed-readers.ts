@@ -1,3 +1,4 @@
+import { newestPosition } from '@sectional/core'
 import type { CallContext } from '@sectional/core'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
@@ -50,9 +51,8 @@ async function prove(
   const call: CallContext = { timeoutMs: options.stateTimeoutMs, requestId }
   const others = access.peers(access.now(place)).filter(other => other.active && other.node !== node)
   try {
-    // A caller that knows no history of a replica is answered at once with its position.
     const positions = await unconfirmed.proof(place.id, node, () =>
-      Promise.all(others.map(other => other.replica.waitForChange({ history: '', sequence: 0 }, call))))
+      Promise.all(others.map(other => newestPosition(other.replica, call))))
     const { seen } = await replica.upkeep.replicaInfo(call)
     const hasAll = positions.every(({ history, sequence }) => (seen[history] ?? 0) >= sequence)
     if (hasAll) unconfirmed.proved(place.id, node)

@@ -1,5 +1,5 @@
 import type { CallContext, ChangeReplica, IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
-import { ReplicaError } from '@sectional/core'
+import { newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import { damageIn, toReplicaError } from '../calls/call-guard.ts'
 import type { BuildQueue } from './build-queue.ts'
@@ -153,9 +153,4 @@ export class IndexBuild {
   #tell(failure?: unknown): void {
     for (const listener of [...this.listeners]) listener(failure)
   }
-}
-
-/** Returns the replica's position now. Rejects with `other_history` when the context names another history. */
-export function newestPosition(replica: ChangeReplica, context: CallContext): Promise<ReplicaCheckpoint> {
-  return replica.waitForChange({ history: '', sequence: 0 }, context)
 }

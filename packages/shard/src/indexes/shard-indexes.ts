@@ -2,13 +2,13 @@ import type {
   BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, IndexDefinition, IndexHead, IndexInfo, IndexRead,
   IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint, RequiredSequence, ScanIndexRequest,
 } from '@sectional/core'
-import { indexId, ReplicaError } from '@sectional/core'
+import { indexId, newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock, Turns } from '@sectional/runtime'
 import { damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { ReplicaCalls } from '../calls/replica-calls.ts'
 import type { BuildQueue } from './build-queue.ts'
 import { waitForBuild } from './build-wait.ts'
-import { type BuildParts, type BuildProgress, IndexBuild, newestPosition } from './index-build.ts'
+import { type BuildParts, type BuildProgress, IndexBuild } from './index-build.ts'
 import { IndexContent, indexState } from './index-content.ts'
 import { reduceIndex } from './index-reduction.ts'
 import { scanIndex } from './index-scan.ts'
