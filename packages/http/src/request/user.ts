@@ -10,3 +10,15 @@ export interface User {
 }
 
 export const anonymous: User = Object.freeze({ name: null, roles: Object.freeze([]), admin: false })
+
+/** The user as functions of design documents see it (`userCtx`). */
+export interface UserContext {
+  /** Name of the database. */
+  readonly db: string
+  readonly name: string | null
+  readonly roles: readonly string[]
+}
+
+export function userContext({ name, roles }: User, db: string): UserContext {
+  return { db, name, roles }
+}
