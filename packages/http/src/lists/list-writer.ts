@@ -53,9 +53,15 @@ export class ListWriter {
     return this.#row(`{"key":${key},"value":${value}`, undefined)
   }
 
-  /** Writes a row in place of one that could not be reduced. */
-  failedGroup({ error, reason }: { readonly error: string; readonly reason: string }): Promise<void> | undefined {
-    return this.#row(`{"key":null,"error":${JSON.stringify(error)},"reason":${JSON.stringify(reason)}`, undefined)
+  /**
+   * Writes a row in place of one that could not be reduced. As in CouchDB, it has its key and the value null if the
+   * reduce function failed, and the key null if the result was too large. The error and its reason are added.
+   */
+  failedGroup(
+    key: string, { error, reason }: { readonly error: string; readonly reason: string },
+  ): Promise<void> | undefined {
+    const place = error === 'reduce_overflow_error' ? '"key":null' : `"key":${key},"value":null`
+    return this.#row(`{${place},"error":${JSON.stringify(error)},"reason":${JSON.stringify(reason)}`, undefined)
   }
 
   /** @param members the beginning of the row, without its end and without the document */

@@ -113,7 +113,7 @@ async function writeGroups(
       const reduced = decodeReduced(state)
       const full = reduced.failure === undefined
         ? rows.groupRow(key ?? 'null', reduced.json)
-        : rows.failedGroup(reduced.failure)
+        : rows.failedGroup(key ?? 'null', reduced.failure)
       if (full !== undefined) await full
     }
   }

@@ -115,10 +115,13 @@ function shownGroup(key: unknown, level: number | 'exact'): unknown {
   return level === 'exact' || !Array.isArray(key) ? key : key.slice(0, level)
 }
 
-/** Reduces by a built-in function. Any other function fails. */
+/** Reduces by a built-in function. Any other function fails: one that throws with its text, others as too large. */
 function reduced({ reduce }: IndexDefinition, rows: readonly Emitted[]): Uint8Array {
   const builtIn = builtInReduce(reduce!)
-  if (builtIn === undefined) return encodeReduceFailure({ error: 'reduce_overflow_error', reason: 'too "large"' })
+  if (builtIn === undefined) {
+    const error = reduce!.includes('throw') ? 'reduce_error' : 'reduce_overflow_error'
+    return encodeReduceFailure({ error, reason: 'too "large"' })
+  }
   const reduction = builtIn.start()
   for (const row of rows) reduction.addRow({ ...row, value: Buffer.from(JSON.stringify(row.shownValue)) })
   return encodeReducedJson(reduction.result())
