@@ -2,11 +2,14 @@
  * Measures the best that Node's own HTTP server can do: it reads the request and answers with a constant. Prints its
  * port.
  */
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 const bytes = Number(process.argv[2])
-const constant = Buffer.from(JSON.stringify({ text: 'x'.repeat(bytes) }))
+/** A file to answer with, in place of text of that many bytes. */
+const file = process.argv[3]
+const constant = file === undefined ? Buffer.from(JSON.stringify({ text: 'x'.repeat(bytes) })) : readFileSync(file)
 const created = Buffer.from('{"ok":true,"id":"x","rev":"1-0123456789abcdef0123456789abcdef"}\n')
 
 const server = createServer((request, response) => {

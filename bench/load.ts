@@ -7,13 +7,19 @@ import { connect } from 'node:net'
 import { documentBody, documentId, type IdOrder } from './documents.ts'
 
 export interface LoadJob {
-  readonly kind: 'get' | 'put' | 'bulk'
+  readonly kind: 'get' | 'put' | 'bulk' | 'path'
   readonly ports: readonly number[]
   readonly connections: number
   readonly seconds: number
   readonly database: string
-  /** get: number of existing documents, which are named `doc-0`, `doc-1` ... */
+  /** get: number of existing documents, which are named `doc-0`, `doc-1` ... path: numbers are below this one. */
   readonly documents: number
+  /**
+   * path: what to GET. `{number}` is replaced by a random number, `{padded}` by the same number with eight digits, and
+   * `{group}` by its remainder of `groups`.
+   */
+  readonly path?: string
+  readonly groups?: number
   /** put, bulk: makes the ascending ids of different jobs different. */
   readonly tag: string
   readonly ids: IdOrder
@@ -55,6 +61,13 @@ function requestMaker(): () => string | Buffer {
       return `PUT /${job.database}/${documentId(job.tag, number, job.ids)} HTTP/1.1\r\n${headOf(body)}${body}`
     }
     case 'bulk': return bulkMaker()
+    case 'path': return () => {
+      const number = Math.floor(Math.random() * job.documents)
+      const path = job.path!.replaceAll('{number}', String(number))
+        .replaceAll('{group}', String(number % (job.groups ?? 1)))
+        .replaceAll('{padded}', String(number).padStart(8, '0'))
+      return `GET ${path} HTTP/1.1\r\n${head}\r\n`
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 /** Sectional nodes that are measured: real processes with default settings, in a folder of their own. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync,
+} from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,16 +78,22 @@ export class MeasuredCluster {
     for (const [index, node] of this.nodes.entries()) await this.#ready(node, index, readyMsMax)
   }
 
-  /** @throws Error when the response has another status */
-  async send(method: string, path: string, body: unknown, status: number): Promise<void> {
+  /** Sends JSON, and returns the response. @throws Error when the response has another status */
+  async send(method: string, path: string, body: unknown, status: number): Promise<string> {
+    return this.sendText(method, path, body === null ? null : JSON.stringify(body), status)
+  }
+
+  /** Sends JSON text, and returns the response. @throws Error when the response has another status */
+  async sendText(method: string, path: string, body: string | null, status: number): Promise<string> {
     const headers = {
       authorization: `Basic ${Buffer.from(auth).toString('base64')}`, 'content-type': 'application/json',
     }
     const answer = await fetch(`http://127.0.0.1:${this.nodes[0]!.port}${path}`, {
-      method, headers, body: body === null ? null : JSON.stringify(body),
+      method, headers, body,
     })
     const text = await answer.text()
     if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+    return text
   }
 
   /** Creates a database with `documents` documents `doc-0`, `doc-1` ..., which are stored in requests of `batch`. */
@@ -98,6 +106,14 @@ export class MeasuredCluster {
       )
       await this.send('POST', `/${database}/_bulk_docs`, { docs }, 201)
     }
+  }
+
+  /** Returns the bytes of all files in a folder of a node's data; 0 when there is no such folder. */
+  dataBytes(node: number, folder: string): number {
+    const top = join(this.#folder, `node${node + 1}`, 'data', folder)
+    if (!existsSync(top)) return 0
+    return readdirSync(top, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+      .reduce((total, { parentPath, name }) => total + statSync(join(parentPath, name)).size, 0)
   }
 
   /** Returns the number of links that have ended since the nodes started, according to their logs. */

@@ -1,7 +1,7 @@
 /** Starts and ends the child processes of the benchmark, and reads their counters. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { LoadJob, LoadResult } from './load.ts'
@@ -54,9 +54,45 @@ export function cpuUs(processId: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10_000
 }
 
+/** Returns the CPU time that a process and its children have used, those that have ended included, in microseconds. */
+export function familyCpuUs(processId: number): number {
+  const [, ticks] = statOf(processId)!
+  return [...childrenOf(processId)].reduce((total, child) => total + (statOf(child)?.[1] ?? 0), ticks) * 10_000
+}
+
+/** Returns the largest resident memory that a process had so far, in MiB (Linux). */
+export function peakMiB(processId: number): number {
+  return statusMiB(processId, 'VmHWM')
+}
+
+/** Sets the largest resident memory of a process back to the present one (Linux). */
+export function resetPeak(processId: number): void {
+  writeFileSync(`/proc/${processId}/clear_refs`, '5')
+}
+
+/** Returns the processes that a process has started, as far as they run. */
+export function childrenOf(processId: number): readonly number[] {
+  return readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number)
+    .filter(child => statOf(child)?.[0] === processId)
+}
+
+/** Returns the parent of a process, and its CPU time in ticks with that of its children that have ended. */
+function statOf(processId: number): readonly [parent: number, ticks: number] | undefined {
+  try {
+    const fields = readFileSync(`/proc/${processId}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ').map(Number)
+    return [fields[1]!, fields[11]! + fields[12]! + fields[13]! + fields[14]!]
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns the resident memory in MiB (Linux). */
 export function residentMiB(processId: number): number {
-  const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))
+  return statusMiB(processId, 'VmRSS')
+}
+
+function statusMiB(processId: number, name: string): number {
+  const line = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${processId}/status`, 'utf8'))
   return Number(line?.[1]) / 1024
 }
 

@@ -1,7 +1,7 @@
 /**
  * The benchmark: `scripts/bench` (or `npm run bench` after a build). It measures Sectional and the bare parts that it
  * consists of in turns within one run, so that the ratios are comparable between machines, and writes
- * docs/performance.md. It takes about thirteen minutes; the machine should be idle otherwise.
+ * docs/performance.md. It takes about twenty minutes; the machine should be idle otherwise.
  */
 import { readFileSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -15,6 +15,7 @@ import {
 import { Bench, measure, table, type Measured, type Row } from './comparison.ts'
 import type { IdOrder } from './documents.ts'
 import { measureReads } from './reads.ts'
+import { fullMeasurement, measureViews } from './view-report.ts'
 import type { LoadJob } from './load.ts'
 
 const { values: flags } = parseArgs({
@@ -125,7 +126,7 @@ async function measureManyDatabases(): Promise<string[]> {
   }
 }
 
-function report(rows: readonly Row[], lines: readonly string[]): string {
+function report(rows: readonly Row[], lines: readonly string[], views: readonly string[]): string {
   const [cpu] = cpus()
   return [
     `Measured by \`scripts/bench\` on ${cpus().length} cores (${cpu?.model.trim()}), Node.js ${process.versions.node}:`,
@@ -146,6 +147,10 @@ function report(rows: readonly Row[], lines: readonly string[]): string {
     '',
     ...lines.map(line => `- ${line}`),
     '',
+    '### Views of one node, with databases of 8 shards',
+    '',
+    ...views,
+    '',
   ].join('\n')
 }
 
@@ -158,7 +163,8 @@ const lines = [
     + 'of three); the target is under 120.',
   ...await measureManyDatabases(),
 ]
-const text = report([...one.rows, ...reads, ...three.rows], lines)
+const views = await measureViews({ ...fullMeasurement, seconds, folder: flags.folder })
+const text = report([...one.rows, ...reads, ...three.rows], lines, views)
 console.log(`\n${text}`)
 if (!flags['no-file']) {
   const page = new URL('../docs/performance.md', import.meta.url)
