@@ -8,6 +8,7 @@ import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
 import { readJsonBytes, requireJsonType, runWhileWanted } from '../messages/body.ts'
+import { DesignCompiler } from '../documents/design-functions.ts'
 import {
   checkDocumentContent, checkDocumentSize, documentWrite, postedId, requireRevision,
 } from '../documents/document-writing.ts'
@@ -42,7 +43,8 @@ export async function postBulkDocuments(request: RequestContext, services: Servi
   )
   if (bulk.members['all_or_nothing'] === true) return refuseAllOrNothing(parsed, request, services)
   if (!bulk.newEdits) requireRevisions(parsed)
-  const items = await withAttachments(parsed, bulk.newEdits, request, services)
+  const compiled = await withoutBrokenDesigns(parsed, request, services)
+  const items = await withAttachments(compiled, bulk.newEdits, request, services)
   const w = writeQuorum(bulk.members['w'], request)
   const outcomes = bulk.newEdits
     ? await updateAll(items, w, request, services)
@@ -81,6 +83,22 @@ function readItem(id: string, document: ParsedDocument, database: DatabaseRecord
     if (error instanceof ApiError && id.startsWith(designPrefix)) return { id, document, refusal: error }
     throw error
   }
+}
+
+/** Refuses the design documents whose functions do not compile. Others than administrators may not write any. */
+async function withoutBrokenDesigns(
+  items: readonly Item[], request: RequestContext, services: Services,
+): Promise<readonly Item[]> {
+  if (!items.some(({ id }) => id.startsWith(designPrefix)) || !isDatabaseAdmin(request.user, request.database)) {
+    return items
+  }
+  const compiler = new DesignCompiler(request, services)
+  const checked: Item[] = []
+  for (const item of items) {
+    const refusal = item.refusal ?? await apiErrorOf(compiler.check(item.id, item.document))
+    checked.push(refusal === undefined ? item : { ...item, refusal })
+  }
+  return checked
 }
 
 function requireRevisions(items: readonly Item[]): void {
@@ -162,6 +180,16 @@ async function split(
   })])
   for (const [position, index] of rest.entries()) outcomes[index] = written[position]!
   return outcomes
+}
+
+async function apiErrorOf(work: Promise<void>): Promise<ApiError | undefined> {
+  try {
+    await work
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
 }
 
 function refusedDesign(name: string | null): WriteOutcome {

@@ -9,6 +9,7 @@ import { wholePart } from '../attachments/multipart-document.ts'
 import { boundaryOf, headerParameter, MultipartReader } from '../attachments/multipart-reader.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { parseDocumentBody, requestChunks } from '../messages/body.ts'
+import { checkDesignFunctions } from '../documents/design-functions.ts'
 import { openBase, update, writtenBody } from '../documents/document-edit.ts'
 import { checkWrittenDocument, documentIdRules, namedRevision } from '../documents/document-writing.ts'
 import { documentTag, sendJsonText } from '../messages/response.ts'
@@ -73,6 +74,7 @@ async function readForm(
       case '_doc':
         document = await parseDocumentBody(await wholePart(part, request, services), request, services)
         checkWrittenDocument(id, document, request.database, services)
+        await checkDesignFunctions(id, document, request, services)
         break
       case '_rev': {
         revision = formatRevision(

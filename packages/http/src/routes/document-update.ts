@@ -7,6 +7,7 @@ import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { readDocumentBody, requireJsonType } from '../messages/body.ts'
+import { checkDesignFunctions } from '../documents/design-functions.ts'
 import { update, writtenBody, type Edit, type Written } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import {
@@ -29,6 +30,7 @@ export async function putDocument(request: RequestContext, services: Services): 
   const document = multipart?.document ?? await readDocumentBody(request, services)
   if (document.id !== null) checkDocumentId(document.id, rules)
   checkWrittenDocument(id, document, request.database, services)
+  await checkDesignFunctions(id, document, request, services)
   const parent = namedRevision(request, document.revision)
   const newEdits = !keepsRevision(request)
   const attachments = await resolveAttachments(id, document, {
@@ -75,6 +77,7 @@ export async function postDocument(request: RequestContext, services: Services):
   }
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, database)
   checkWrittenDocument(id, document, database, services)
+  await checkDesignFunctions(id, document, request, services)
   const attachments = await resolveAttachments(
     id, document, { newEdits: true, parent: document.revision }, request, services,
   )
@@ -135,6 +138,7 @@ async function writeCopy(
   }
   if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   checkWrittenDocument(id, document, request.database, services)
+  await checkDesignFunctions(id, document, request, services)
   if (attachments !== undefined) {
     await services.coordinator.shareBlobs(
       request.database, request.params[0]!, id, attachments.map(({ blob }) => blob), request,

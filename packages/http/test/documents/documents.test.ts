@@ -376,7 +376,7 @@ describe('documents', () => {
 })
 
 describe('design documents', () => {
-  it('are checked without running their JavaScript', async () => {
+  it('are checked for the types of their members', async () => {
     const node = new MemoryNode()
     await node.put('/db')
     const reasons: readonly [object, string][] = [
@@ -397,9 +397,10 @@ describe('design documents', () => {
     }
     const good = {
       views: {
-        lib: { a: 'x' }, v: { map: 'f', reduce: '_stats' }, first: { map: 'f', reduce: '_first' },
-        last: { map: 'f', reduce: '_last' }, top: { map: 'f', reduce: '_top_3' },
-        fromFile: { map: 'f', reduce: '_count\n' },
+        lib: { a: 'x' }, v: { map: 'doc => {}', reduce: '_stats' },
+        first: { map: 'doc => {}', reduce: '_first' }, last: { map: 'doc => {}', reduce: '_last' },
+        top: { map: 'doc => {}', reduce: '_top_3' },
+        fromFile: { map: 'doc => {}', reduce: '_count\n' },
       },
       options: { partitioned: false }, any: 1,
     }

@@ -144,6 +144,7 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         ['function (doc) { emit(doc. }', /Unexpected token/, 1, 28],
         ['function (doc) {\n  emit(doc.a;\n}', /missing \) after argument/, 2, 12],
         ['function help() {}\nfunction (doc) {\n  let x = ;\n}', /Unexpected token ';'/, 3, 11],
+        ['(keys, values =>\n  1', /Unexpected end of input|missing \)/, 2, 4],
         ['PERFORM EMIT.', /Unexpected identifier/, 1, 9],
         ['42', /not evaluate to a function/, null, null],
         ['missing.member', /ReferenceError: missing is not defined/, null, null],

@@ -68,6 +68,25 @@ describe('a hostile function costs its own call an error and nothing else', func
     })
   }
 
+  // Design documents are compiled when they are saved, and the client waits.
+  const sources: Readonly<Record<string, readonly [source: string, ...codes: string[]]>> = {
+    'an endless loop': ['for (;;); function () {}', 'timeout'],
+    'a flood of objects': ['const all = []; for (;;) all.push({}); function () {}', ...exhaustion],
+    'a rejection that nobody handles': ['Promise.reject(1); function () {}', 'compilation', 'crashed'],
+    '8 MB of brackets': ['['.repeat(8e6), 'compilation', ...exhaustion],
+    '8 MB of statements': [`${'x = 1;'.repeat(1.3e6)} function () {}`, 'none', ...exhaustion],
+    '8 MB of anonymous functions': ['function () {}\n'.repeat(5e5), 'compilation', ...exhaustion],
+  }
+  for (const [name, [source, ...codes]] of Object.entries(sources)) {
+    it(`when it is compiled: ${name}`, async () => {
+      const outcome = sandbox.compile(functionOf(source, 'hostile')).then(
+        () => 'none', (error: unknown) => error instanceof SandboxError ? error.code : String(error))
+      expect(await call(neighbour, ['[1]'])).to.deep.equal([{ kind: 'value', json: '2' }])
+      expect(codes).to.include(await outcome)
+      await sandbox.compile(functionOf('() => 7', 'hostile'))
+    })
+  }
+
   it('many at once, from many databases', async () => {
     const hostile = Array.from({ length: 2 }, (_, n) => codeOf(call(functionOf('() => { for (;;); }', `hostile${n}`))))
     const innocent = Array.from({ length: 20 }, (_, n) => call(functionOf('n => n', `innocent${n}`), [`[${n}]`]))

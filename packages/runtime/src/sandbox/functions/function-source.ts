@@ -47,13 +47,22 @@ export function compileFunction<Value>(source: string, context: ScriptContext<Va
     value = compileForms(source, context)()
   } catch (error) {
     if (error instanceof ScriptSyntaxError) {
-      throw new SandboxError('compilation', error.message, { line: error.line, column: error.column, module: null })
+      throw new SandboxError('compilation', error.message, { ...positionInSource(error, source), module: null })
     }
     if (error instanceof SandboxError) throw error
     throw new SandboxError('compilation', error instanceof Error ? `${error.name}: ${error.message}` : String(error))
   }
   if (!context.isFunction(value)) throw new SandboxError('compilation', 'The source does not evaluate to a function.')
   return value
+}
+
+/** Returns the position of an error. An error behind the source, in what was appended to it, is at the source's end. */
+function positionInSource(
+  { line, column }: ScriptSyntaxError, source: string,
+): { readonly line: number | null; readonly column: number | null } {
+  const lines = source.split('\n')
+  if (line === null || line <= lines.length) return { line, column }
+  return { line: lines.length, column: lines.at(-1)!.length + 1 }
 }
 
 function compileForms<Value>(source: string, context: ScriptContext<Value>): () => Value {

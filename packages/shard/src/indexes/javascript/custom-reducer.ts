@@ -1,10 +1,10 @@
 import {
   asBuffer, decodeReduced, decodeViewRow, encodeReducedJson, encodeReduceFailure, type IndexDefinition,
 } from '@sectional/core'
-import { type CallOutcome, SandboxError, type SandboxFunction } from '@sectional/runtime'
+import { type CallOutcome, failureText, SandboxError, type SandboxFunction } from '@sectional/runtime'
 import type { IndexedRow } from '../indexer.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
-import { callInBatches, failureText, inBatches } from './sandbox-batches.ts'
+import { callInBatches, inBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 
 /** Longest result that may be of any size compared with its arguments, in UTF-16 units of JSON. As in CouchDB. */

@@ -3,9 +3,8 @@ import {
   type AttachmentRecord, type ChangeRow, encodeViewRow, type IndexDefinition, type Leaf, partitionPrefix,
   SortKeyEncoder, spliceDocument,
 } from '@sectional/core'
-import { type EmittedRow, type MapOutcome, SandboxError } from '@sectional/runtime'
+import { type EmittedRow, failureText, type MapOutcome, SandboxError } from '@sectional/runtime'
 import type { MappedDocument, MappedRow } from '../indexer.ts'
-import { failureText } from './sandbox-batches.ts'
 
 /** The order of values in rows with equal keys. */
 const valueOrder = new SortKeyEncoder('raw')

@@ -1,5 +1,5 @@
 import { ReplicaError, type ReplicaErrorCode } from '@sectional/core'
-import { SandboxError, type SandboxErrorCode, type SourcePosition } from '@sectional/runtime'
+import { failureText, SandboxError, type SandboxErrorCode } from '@sectional/runtime'
 
 /** Most documents or argument lists of one call of the sandbox. */
 const batchItemsMax = 256
@@ -74,13 +74,4 @@ function replicaFailure(error: SandboxError): ReplicaError {
   return new ReplicaError(replicaCodes[error.code] ?? 'protocol', failureText(error.message, error.position), {
     cause: error,
   })
-}
-
-/** Returns the message of a failure with its position, as far as it is known. */
-export function failureText(message: string, { line, column, module }: SourcePosition): string {
-  const parts = [
-    ...line === null ? [] : [`line ${line}`], ...column === null ? [] : [`column ${column}`],
-    ...module === null ? [] : [`module ${module}`],
-  ]
-  return parts.length === 0 ? message : `${message} (${parts.join(', ')})`
 }
