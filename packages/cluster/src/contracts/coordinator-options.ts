@@ -22,6 +22,13 @@ export interface CoordinatorOptions {
   readonly storeTimeoutMs: number
   /** Time to wait for one page of a scan before another replica takes over. */
   readonly scanPageTimeoutMs: number
+  /**
+   * Time for which a view query waits for a replica that has failed to store an acknowledged write, since its last
+   * failure. Anti-entropy normally brings the write within about a second.
+   */
+  readonly missedWaitMs: number
+  /** Shortest time between two questions to such a replica whether it has received the write. */
+  readonly missedPollMs: number
   /** Time for which a node that let a call time out is asked last. */
   readonly suspectMs: number
   /** Largest number of edits or revisions in one call to a replica. */
@@ -85,6 +92,8 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   silenceProbeMs: 400,
   storeTimeoutMs: 15_000,
   scanPageTimeoutMs: 10_000,
+  missedWaitMs: 2_000,
+  missedPollMs: 200,
   suspectMs: 5_000,
   batchDocumentsMax: 500,
   batchBytesMax: 4 * MiB,

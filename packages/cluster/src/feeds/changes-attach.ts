@@ -4,6 +4,7 @@ import type { CallContext } from '@sectional/core'
 import type { ShardPosition } from '../replicas/changes-position.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { readersConfirmedFirst } from '../shard-calls/confirmed-readers.ts'
 import { completeStanding } from '../shard-calls/replica-reports.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import type { ReachedStanding, Standing } from '../replicas/replica-standings.ts'
@@ -47,7 +48,7 @@ export async function attachReplica(
 async function findReplica(
   scope: CoordinatorScope, place: ShardPlace, position: ShardPosition, options: AttachOptions, call: CallContext,
 ): Promise<AttachedReplica> {
-  const readers = scope.access.readers(place).filter(peer => !options.failed.has(peer.node))
+  const readers = readersConfirmedFirst(scope, place).filter(peer => !options.failed.has(peer.node))
   // A position that all replicas have reached lists them in the order of nodes. The first of them need not be the one
   // that was read, nor be on this node.
   const local = readers.slice(0, readers[0]?.local && (position.isEmpty || position.isByNode) ? 1 : 0)

@@ -2,6 +2,7 @@ import type { ReplicaError } from '@sectional/core'
 import type { Timer } from '@sectional/runtime'
 import { readersToAsk, readQuorum, readVerdict, withAnswer, withFailure } from '../quorum/read-quorum.ts'
 import type { ReadQuorum } from '../quorum/read-quorum.ts'
+import { readersConfirmedFirst } from './confirmed-readers.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
@@ -25,7 +26,7 @@ export interface CollectedReplies<T> {
 export function collectReplies<T>(
   scope: CoordinatorScope, place: ShardPlace, r: number | undefined, ask: (peer: Peer, first: boolean) => Promise<T>,
 ): Promise<CollectedReplies<T>> {
-  const readers = scope.access.readers(place)
+  const readers = readersConfirmedFirst(scope, place)
   return new ReplyCollection(scope, readers, readQuorum(place.activeCount, readers.length, r), ask).run()
 }
 

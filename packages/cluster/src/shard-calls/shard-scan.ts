@@ -1,4 +1,5 @@
 import type { CallContext, ReplicaError } from '@sectional/core'
+import { readersConfirmedFirst } from './confirmed-readers.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
@@ -38,7 +39,7 @@ export async function* scanShard<Row, Position>(
   let from = start
   let left = limit
   for (;;) {
-    const peer = scope.access.readers(place).find(reader => !failed.has(reader.node))
+    const peer = readersConfirmedFirst(scope, place).find(reader => !failed.has(reader.node))
     if (peer === undefined || context.signal.aborted) throw shardFailure(errors)
     try {
       const range = { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }

@@ -3,7 +3,7 @@ import type { CallContext, IndexHead, IndexReplica, ReplicaCheckpoint, RequiredS
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { unlessSilent } from '../shard-calls/silence-watch.ts'
-import { confirmedReaders } from './confirmed-readers.ts'
+import { confirmedReaders } from '../shard-calls/confirmed-readers.ts'
 import { firstReadyIndex } from './index-build-race.ts'
 import { releasePages } from './shard-read.ts'
 import type { OpenedIndex, ReadRest, ShardRead } from './shard-read.ts'

@@ -20,17 +20,10 @@ export interface ViewOptions {
   readonly buildWaitMs: number
   /** Time after which another replica is asked to build, too, when the first one is still behind. */
   readonly buildHedgeMs: number
-  /**
-   * Time for which a query waits for a replica that has failed to store an acknowledged write, since its last failure.
-   * Anti-entropy normally brings the write within about a second.
-   */
-  readonly missedWaitMs: number
-  /** Shortest time between two questions to such a replica whether it has received the write. */
-  readonly missedPollMs: number
 }
 
 export const defaultViewOptions: ViewOptions = Object.freeze({
-  buildWaitMs: 5_000, buildHedgeMs: 250, missedWaitMs: 2_000, missedPollMs: 200,
+  buildWaitMs: 5_000, buildHedgeMs: 250,
 })
 
 /** The dependencies of view queries. */

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { ReplicaError } from '@sectional/core'
 import type { ShardPlace } from '../../src/replicas/replica-access.ts'
+import { UnconfirmedWrites } from '../../src/replicas/unconfirmed-writes.ts'
 import type { CoordinatorScope } from '../../src/shard-calls/coordinator-scope.ts'
 import { mergeRows } from '../../src/shard-calls/row-merge.ts'
 import { scanShard } from '../../src/shard-calls/shard-scan.ts'
@@ -48,8 +49,11 @@ describe('rows in an order of their own', () => {
   )))
 
   it('are read on behind the last row, where its order says, when a replica fails', async () => {
-    const scope = { options: { scanPageTimeoutMs: 1000 }, access: { readers: () =>
-      ['a', 'b', 'c'].map(node => ({ node })) } } as unknown as CoordinatorScope
+    const scope = {
+      options: { scanPageTimeoutMs: 1000 }, unconfirmed: new UnconfirmedWrites(() => 0),
+      access: { readers: () => ['a', 'b', 'c'].map(node => ({ node })) },
+    } as unknown as CoordinatorScope
+    const place = { id: { incarnation: 'i', range: { begin: 0, end: 1 } } } as unknown as ShardPlace
     const rows = Array.from({ length: 10 }, (_, index) => ({ rank: 10 - index }))
     const asked: (readonly [node: string, from: number | undefined, limit: number | undefined])[] = []
     const scan: ShardScan<{ rank: number }, number> = {
@@ -62,7 +66,7 @@ describe('rows in an order of their own', () => {
         yield left.slice(2)
       },
     }
-    const pages = await collect(scanShard(scope, {} as ShardPlace, scan, request()))
+    const pages = await collect(scanShard(scope, place, scan, request()))
     expect(pages.flat().map(({ rank }) => rank)).to.deep.equal([9, 8, 7, 6, 5, 4])
     expect(asked).to.deep.equal([['a', 9, 6], ['b', 7, 4], ['a', 5, 2]])
   })

@@ -3,7 +3,7 @@ import type { ShardId } from '@sectional/core'
 import { SeededRandom } from '@sectional/runtime'
 import type { Peer } from '../../src/replicas/replica-access.ts'
 import { UnconfirmedWrites } from '../../src/replicas/unconfirmed-writes.ts'
-import { confirmedReaders } from '../../src/views/confirmed-readers.ts'
+import { confirmedReaders } from '../../src/shard-calls/confirmed-readers.ts'
 import { scanView } from '../../src/views/view-scan.ts'
 import type { ViewScope } from '../../src/views/view-scope.ts'
 import { edit, request } from '../replica-world.ts'
@@ -169,7 +169,7 @@ describe('the replicas that have all acknowledged writes', () => {
     world.isolate('c')
     const began = world.clock.monotonic()
     expect(await nodes()).to.deep.equal([])
-    expect(world.clock.monotonic() - began).to.be.within(1000, scope.viewOptions.missedWaitMs + 500)
+    expect(world.clock.monotonic() - began).to.be.within(1000, scope.options.missedWaitMs + 500)
     expect(await nodes()).to.deep.equal([])
   })
 

@@ -2,7 +2,7 @@ import { newestPosition } from '@sectional/core'
 import type { CallContext } from '@sectional/core'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
-import type { ViewScope } from './view-scope.ts'
+import type { CoordinatorScope } from './coordinator-scope.ts'
 
 export interface ConfirmedReaders {
   /** The number of the last write that the query must contain (`UnconfirmedWrites.newest`). */
@@ -13,7 +13,21 @@ export interface ConfirmedReaders {
   readonly deadline: number
 }
 
-type ReaderScope = Pick<ViewScope, 'access' | 'background' | 'options' | 'runtime' | 'unconfirmed' | 'viewOptions'>
+type ReaderScope = Pick<CoordinatorScope, 'access' | 'background' | 'options' | 'runtime' | 'unconfirmed'>
+
+/**
+ * Returns the replicas of a shard in the order in which they are read, but those that may lack a write which this node
+ * has acknowledged come last. A request that reads one replica then contains what its client has written through this
+ * node. It does not wait: when all replicas lack some write, they are read in the usual order.
+ */
+export function readersConfirmedFirst(scope: ReaderScope, place: ShardPlace): readonly Peer[] {
+  const readers = scope.access.readers(place)
+  const { newest } = scope.unconfirmed
+  const behind = readers.filter(({ node }) => scope.unconfirmed.isBehind(place.id, node, newest))
+  if (behind.length === 0) return readers
+  askForProof(scope, place, readers.slice(0, 1))
+  return [...readers.filter(peer => !behind.includes(peer)), ...behind]
+}
 
 /**
  * Returns the replicas of a shard that have every write which this node had acknowledged when a query began, in the
@@ -27,17 +41,23 @@ type ReaderScope = Pick<ViewScope, 'access' | 'background' | 'options' | 'runtim
 export async function confirmedReaders(
   scope: ReaderScope, place: ShardPlace, { newest, isUsable, deadline }: ConfirmedReaders, context: OperationContext,
 ): Promise<readonly Peer[]> {
-  const { access, runtime: { clock }, unconfirmed, viewOptions: { missedPollMs, missedWaitMs } } = scope
+  const { access, runtime: { clock }, unconfirmed, options: { missedWaitMs } } = scope
   for (;;) {
     const readers = access.readers(place).filter(isUsable)
     const confirmed = readers.filter(({ node }) => !unconfirmed.isBehind(place.id, node, newest))
     // The first reader is usually this node's own replica, so it is worth asking whether it is up to date again.
-    const asked = (confirmed.length > 0 ? readers.slice(0, 1) : readers)
-      .filter(({ node }) => unconfirmed.mayAsk(place.id, node, missedPollMs))
-    for (const peer of asked) scope.background.track(prove(scope, place, peer, context.requestId))
+    askForProof(scope, place, confirmed.length > 0 ? readers.slice(0, 1) : readers)
     if (confirmed.length > 0 || context.signal.aborted || clock.monotonic() >= deadline) return confirmed
     if (!readers.some(({ node }) => unconfirmed.isCatchingUp(place.id, node, missedWaitMs))) return []
     await changeOrPause(scope, context.signal)
+  }
+}
+
+/** Asks those of the replicas that missed writes, and were not asked recently, whether they have received them. */
+function askForProof(scope: ReaderScope, place: ShardPlace, peers: readonly Peer[]): void {
+  for (const peer of peers) {
+    if (!scope.unconfirmed.mayAsk(place.id, peer.node, scope.options.missedPollMs)) continue
+    scope.background.track(prove(scope, place, peer))
   }
 }
 
@@ -46,9 +66,9 @@ export async function confirmedReaders(
  * to the positions that they had when it was first asked, because some of them confirmed each write. Never rejects.
  */
 async function prove(
-  { access, options, unconfirmed }: ReaderScope, place: ShardPlace, { node, replica }: Peer, requestId: string,
+  { access, options, unconfirmed }: ReaderScope, place: ShardPlace, { node, replica }: Peer,
 ): Promise<void> {
-  const call: CallContext = { timeoutMs: options.stateTimeoutMs, requestId }
+  const call: CallContext = { timeoutMs: options.stateTimeoutMs, requestId: 'missed-writes' }
   const others = access.peers(access.now(place)).filter(other => other.active && other.node !== node)
   try {
     const positions = await unconfirmed.proof(place.id, node, () =>
@@ -63,7 +83,7 @@ async function prove(
 
 /** Waits for a change, for `missedPollMs`, or until the query has ended. */
 function changeOrPause(
-  { runtime: { clock }, unconfirmed, viewOptions }: ReaderScope, signal: AbortSignal,
+  { runtime: { clock }, unconfirmed, options }: ReaderScope, signal: AbortSignal,
 ): Promise<void> {
   return new Promise(resolve => {
     const go = (): void => {
@@ -71,7 +91,7 @@ function changeOrPause(
       signal.removeEventListener('abort', go)
       resolve()
     }
-    const timer = clock.setTimer(viewOptions.missedPollMs, go)
+    const timer = clock.setTimer(options.missedPollMs, go)
     signal.addEventListener('abort', go, { once: true })
     void unconfirmed.changed().then(go)
   })
