@@ -51,9 +51,9 @@ export interface ViewAnswer<Row> {
   /** A since-token of the changes that the answer contains. */
   readonly updateSequence: string
   /**
-   * Distinguishes the states of the indexes that are read: it is equal for two queries if the same replicas answer and
-   * no row of their indexes has changed, through whichever node. It does not depend on the parameters of the query, nor
-   * on what documents contain besides the rows.
+   * Distinguishes the rows of the indexes that are read: it is equal for two queries if all rows of these indexes are
+   * equal, whichever replicas answer. It does not depend on the parameters of the query, nor on what documents contain
+   * besides the rows.
    */
   readonly fingerprint: string
   /** Can be read once. Rejects with ApiError when no replica of a shard is left. */

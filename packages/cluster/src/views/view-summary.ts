@@ -14,8 +14,8 @@ export interface ShardHead {
 /**
  * Summarizes what the replicas that answer a query have reported.
  *
- * The fingerprint is computed from the versions of their indexes. The same version on two replicas, or in two histories
- * of one replica, does not mean the same rows, so the history belongs to it.
+ * The fingerprint is computed from the versions of their indexes, which are digests of rows. So it does not depend on
+ * which replicas answer.
  *
  * @param shards in the order of their ranges
  */
@@ -24,8 +24,8 @@ export function viewSummary(
 ): Pick<ViewAnswer<unknown>, 'total' | 'offset' | 'updateSequence' | 'fingerprint'> {
   const hash = createHash('md5').update(`${indexId(definition)}\n`)
   let [total, before] = [0, 0]
-  for (const { head: { position: { history }, version, rowCount, rowsBefore } } of shards) {
-    hash.update(`${history} ${version}\n`)
+  for (const { head: { version, rowCount, rowsBefore } } of shards) {
+    hash.update(`${version}\n`)
     total += rowCount
     before += rowsBefore
   }

@@ -33,7 +33,10 @@ export interface IndexState {
   readonly position: ReplicaCheckpoint
   /** The sequence up to which builds have read, for progress; at least `position.sequence`. */
   readonly readSequence: number
-  /** States of one index with equal versions have equal rows. A change that alters no row keeps the version. */
+  /**
+   * A digest of the rows of the index and nothing else. So indexes with one definition have equal versions when their
+   * rows are equal, on all replicas of a shard and in all their histories, and other versions when their rows differ.
+   */
   readonly version: string
   readonly rowCount: number
 }

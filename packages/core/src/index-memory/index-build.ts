@@ -9,8 +9,6 @@ export interface BuildParts {
   readonly indexer: Indexer
   /** The timeout of each call on the replica, in milliseconds. */
   readonly callTimeoutMs: number
-  /** Returns a number that it has not returned before. */
-  readonly nextGeneration: () => number
 }
 
 /** Called when a build has reached a position or begun anew, and with the error with which it ended. */
@@ -30,7 +28,7 @@ export class IndexBuild {
   constructor(definition: IndexDefinition, history: string, parts: BuildParts) {
     this.definition = definition
     this.#parts = parts
-    this.content = new IndexContent(history, parts.nextGeneration())
+    this.content = new IndexContent(history)
   }
 
   /** Begins a build up to that position, or extends the one that runs. */
@@ -74,7 +72,7 @@ export class IndexBuild {
       this.#tell()
     } catch (error) {
       const code = error instanceof ReplicaError ? error.code : undefined
-      if (code === 'position_expired') this.content = new IndexContent(history, this.#parts.nextGeneration())
+      if (code === 'position_expired') this.content = new IndexContent(history)
       else if (code !== 'other_history') throw error
     }
   }
@@ -82,7 +80,7 @@ export class IndexBuild {
   /** Begins anew when the replica has another history than the content. */
   #adopt(history: string): void {
     if (this.content.history === history) return
-    this.content = new IndexContent(history, this.#parts.nextGeneration())
+    this.content = new IndexContent(history)
     this.#through = 0
     this.#tell()
   }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { IndexFailure, IndexRow, IndexState, RowPlace } from '../contracts/index-replica.ts'
 import { compareRows } from '../contracts/index-replica.ts'
 import type { ChangeRow } from '../contracts/shard-replica.ts'
@@ -12,16 +13,13 @@ export class IndexContent {
   sequence = 0
   /** The sequence of the last change that was applied, or `sequence` if that is greater. */
   readSequence = 0
-  /** One implementation never uses a generation twice, so that the versions of two contents differ. */
-  readonly #generation: number
-  /** The sequence of the last change that altered rows. */
-  #altered = 0
+  /** The digest of the rows; undefined when they have changed since it was computed. */
+  #version: string | undefined
   readonly #rows = new Map<string, readonly MappedRow[]>()
   readonly #failures = new Map<string, string>()
 
-  constructor(history: string, generation: number) {
+  constructor(history: string) {
     this.history = history
-    this.#generation = generation
   }
 
   /** Replaces the rows of a changed document; a deleted or purged document has none. */
@@ -31,7 +29,7 @@ export class IndexContent {
     const after = purged || leaves[0]!.deleted ? [] : this.#mapped(id, map)
     if (after.length > 0) this.#rows.set(id, after)
     else this.#rows.delete(id)
-    if (!areEqual(before, after)) this.#altered = sequence
+    if (!areEqual(before, after)) this.#version = undefined
     this.readSequence = sequence
   }
 
@@ -51,8 +49,13 @@ export class IndexContent {
     const rowCount = [...this.#rows.values()].reduce((sum, rows) => sum + rows.length, 0)
     return {
       position: { history: this.history, sequence: this.sequence }, readSequence: this.readSequence,
-      version: `${this.history}-${this.#generation}-${this.#altered}`, rowCount,
+      version: this.#version ??= this.#digest(), rowCount,
     }
+  }
+
+  #digest(): string {
+    return hash('md5', JSON.stringify(this.sorted().map(({ key, id, number, value }) =>
+      [key, id, number, Buffer.from(value).toString('latin1')])))
   }
 
   failures(): readonly IndexFailure[] {

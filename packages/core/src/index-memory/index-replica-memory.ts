@@ -27,7 +27,6 @@ const callTimeoutMs = 5000
 export class MemoryIndexReplica implements IndexReplica {
   readonly #options: MemoryIndexReplicaOptions
   readonly #builds = new Map<string, IndexBuild>()
-  #generations = 0
 
   constructor(options: MemoryIndexReplicaOptions) {
     this.#options = options
@@ -102,9 +101,7 @@ export class MemoryIndexReplica implements IndexReplica {
 
   #create(definition: BuildIndexRequest['definition'], history: string): IndexBuild {
     const { replica, indexer } = this.#options
-    return new IndexBuild(definition, history, {
-      replica, indexer, callTimeoutMs, nextGeneration: () => ++this.#generations,
-    })
+    return new IndexBuild(definition, history, { replica, indexer, callTimeoutMs })
   }
 
   /** Returns an index that belongs to the replica's history and has reached the required sequence. */

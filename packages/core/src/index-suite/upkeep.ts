@@ -54,6 +54,36 @@ export function upkeepCases(fixture: IndexFixture): void {
       assert.equal(versions.size, 1 + documents.length)
     })
 
+    it('gives equal rows equal versions, in all histories and after any changes', async () => {
+      const write = async (id: string): Promise<void> =>
+        fixture.write(id, { keys: [id, `${id}${id}`], value: id.length })
+      for (const id of ['a', 'b', 'c']) await write(id)
+      const { version } = await fixture.build()
+      await fixture.write('b', { keys: ['x', 'b', 'y'], value: 9 })
+      await fixture.write('c', null)
+      const { version: changed } = await fixture.build()
+      assert.notEqual(changed, version)
+      for (const id of ['c', 'b']) await write(id)
+      assert.equal((await fixture.build()).version, version)
+      fixture.replace()
+      for (const id of ['c', 'gone', 'b', 'purged', 'a']) await write(id)
+      const { version: more } = await fixture.build()
+      assert.notEqual(more, version)
+      await fixture.write('gone', null)
+      await fixture.purge('purged')
+      assert.equal((await fixture.build()).version, version)
+    })
+
+    it('gives equal rows of other documents another version', async () => {
+      const versions = new Set<string>()
+      for (const ids of [['a'], ['b'], ['a', 'b']]) {
+        fixture.replace()
+        for (const id of ids) await fixture.write(id, { keys: ['k'], value: 1 })
+        versions.add((await fixture.build()).version)
+      }
+      assert.equal(versions.size, 3)
+    })
+
     it('gives an index that was dropped another version than before when its rows have changed', async () => {
       for (const id of ['gone', 'kept']) await fixture.write(id, { keys: ['a'], value: 1 })
       const { version } = await fixture.build()

@@ -1,9 +1,11 @@
 /** What a page of changes does to the rows of an index: old rows against new ones. */
 import type { ChangeRow, IndexDefinition } from '@sectional/core'
 import { type Store, sealBytes, type Turns } from '@sectional/runtime'
+import { DamagedRecordError } from '../records/damaged-record.ts'
 import { type IndexKeys, placeText } from './index-keys.ts'
-import { decodeDocumentRows, type DocumentRows, type ListedRow, noRows } from './index-records.ts'
+import { decodeDocumentRows, type DocumentRows, type ListedRow, noRows, openRecord } from './index-records.ts'
 import type { Indexer, MappedDocument, MappedRow } from './indexer.ts'
+import { documentDigest, type RowsDigest, subtractDigest } from './rows-digest.ts'
 import type { RowChange } from './summary-update.ts'
 
 /** A document with the result of the map function on its current revision. */
@@ -17,6 +19,8 @@ export interface DocumentChange {
   readonly error: string | undefined
   /** The rows that differ. */
   readonly rows: readonly RowChange[]
+  /** What the change adds to the digest of the index's rows; undefined when no row differs. */
+  readonly digest: RowsDigest | undefined
   /** By how many bytes the keys and values of the document's rows grow; may be negative. */
   readonly externalBytes: number
   /** By how many bytes the records of the document grow; may be negative. */
@@ -50,29 +54,26 @@ export async function documentChanges(
   const lists = isFirstScan
     ? documents.map(() => noRows)
     : (await store.getMany(documents.map(({ id }) => keys.document(id)))).map(decodeDocumentRows)
-  const unchanged = await unchangedPlaces(store, keys, documents, lists)
-  return turns.map(documents, ({ id, result }, at) => documentChange(id, lists[at]!, result, unchanged))
+  const stored = await storedRows(store, keys, documents, lists)
+  return turns.map(documents, ({ id, result }, at) => documentChange(id, lists[at]!, stored[at]!, result))
 }
 
-/** Returns the places of rows whose key and value in the store are the ones that the document gives now. */
-async function unchangedPlaces(
+/** Returns the rows of each document in the store. */
+async function storedRows(
   store: Store, keys: IndexKeys, documents: readonly CurrentDocument[], lists: readonly DocumentRows[],
-): Promise<ReadonlySet<string>> {
-  const candidates = documents.flatMap(({ id, result }, at) => rowsOf(result).flatMap((row, number) => {
-    const old = lists[at]!.rows[number]
-    const isSimilar = old !== undefined && old.key === row.key && old.valueBytes === row.value.length
-    return isSimilar ? [{ place: placeText({ key: row.key, id, number }), value: row.value }] : []
+): Promise<readonly (readonly MappedRow[])[]> {
+  const places = documents.flatMap(({ id }, at) =>
+    lists[at]!.rows.map(({ key }, number) => placeText({ key, id, number })))
+  const records = (await store.getMany(places.map(place => keys.row(place)))).values()
+  return lists.map(({ rows }) => rows.map(({ key }): MappedRow => {
+    const record = records.next().value
+    if (record === undefined) throw new DamagedRecordError('a row of an index is missing')
+    return { key, value: openRecord(record, 'a row of an index') }
   }))
-  const stored = await store.getMany(candidates.map(({ place }) => keys.row(place)))
-  return new Set(candidates.filter(({ value }, at) => isEqual(stored[at], value)).map(({ place }) => place))
-}
-
-function isEqual(record: Uint8Array | undefined, value: Uint8Array): boolean {
-  return record !== undefined && Buffer.compare(record.subarray(sealBytes), value) === 0
 }
 
 function documentChange(
-  id: string, before: DocumentRows, result: MappedDocument, unchanged: ReadonlySet<string>,
+  id: string, before: DocumentRows, stored: readonly MappedRow[], result: MappedDocument,
 ): DocumentChange {
   const rows: RowChange[] = []
   const now = rowsOf(result)
@@ -81,14 +82,16 @@ function documentChange(
     rows: now.map(({ key, value }): ListedRow => ({ key, valueBytes: value.length })),
   }
   for (const [number, { key, value }] of now.entries()) {
-    const place = placeText({ key, id, number })
-    if (!unchanged.has(place)) rows.push({ place, value })
+    const old = stored[number]
+    const isUnchanged = old !== undefined && old.key === key && Buffer.compare(old.value, value) === 0
+    if (!isUnchanged) rows.push({ place: placeText({ key, id, number }), value })
   }
   for (const [number, { key }] of before.rows.entries()) {
     if (key !== now[number]?.key) rows.push({ place: placeText({ key, id, number }), value: null })
   }
   return {
     id, before, after, rows, error: result.error,
+    digest: rows.length === 0 ? undefined : subtractDigest(documentDigest(id, now), documentDigest(id, stored)),
     externalBytes: externalBytes(after) - externalBytes(before),
     activeBytes: activeBytes(id, after) - activeBytes(id, before),
   }

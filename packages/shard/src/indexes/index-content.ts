@@ -8,6 +8,7 @@ import { decodeState, encodeDocumentRows, encodeState, newState, type StoredStat
 import type { IndexStore, StoredIndex } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
 import { IndexPartCache } from './part-cache.ts'
+import { addDigest, digestText } from './rows-digest.ts'
 import { buildSummaries } from './summary-build.ts'
 import { type RowChange, type SummaryChanges, updateSummaries } from './summary-update.ts'
 
@@ -206,16 +207,17 @@ export class IndexContent {
 }
 
 /** Returns the part of a state that the contract shows. */
-export function indexState({ history, sequence, readSequence, version, rowCount }: StoredState): IndexState {
-  return { position: { history, sequence }, readSequence, version, rowCount }
+export function indexState({ history, sequence, readSequence, digest, rowCount }: StoredState): IndexState {
+  return { position: { history, sequence }, readSequence, version: digestText(digest), rowCount }
 }
 
 function totals(
-  { rowCount, failedCount, externalBytes, activeBytes }: StoredState, documents: readonly DocumentChange[],
-): Pick<StoredState, 'rowCount' | 'failedCount' | 'externalBytes' | 'activeBytes'> {
+  { digest, rowCount, failedCount, externalBytes, activeBytes }: StoredState, documents: readonly DocumentChange[],
+): Pick<StoredState, 'digest' | 'rowCount' | 'failedCount' | 'externalBytes' | 'activeBytes'> {
   const sum = (of: (document: DocumentChange) => number): number =>
     documents.reduce((total, document) => total + of(document), 0)
   return {
+    digest: documents.reduce((total, each) => each.digest === undefined ? total : addDigest(total, each.digest), digest),
     rowCount: rowCount + sum(({ before, after }) => after.rows.length - before.rows.length),
     failedCount: failedCount + sum(({ before, after }) => Number(after.failed) - Number(before.failed)),
     externalBytes: externalBytes + sum(document => document.externalBytes),

@@ -4,6 +4,7 @@ import { sealBytes, sealed, sealRecord } from '@sectional/runtime'
 import { ByteReader } from '../records/byte-reader.ts'
 import { ByteWriter } from '../records/byte-writer.ts'
 import { checkSeal, DamagedRecordError } from '../records/damaged-record.ts'
+import { emptyDigest, type RowsDigest } from './rows-digest.ts'
 
 /** The state of an index. It is written in the batch of the rows that it describes. */
 export interface StoredState {
@@ -13,7 +14,9 @@ export interface StoredState {
   readonly sequence: number
   /** The sequence of the last change that was applied, or `sequence` if that is greater. A build continues there. */
   readonly readSequence: number
+  /** Names this set of rows and summaries: no state of the store with others has ever had the same version. */
   readonly version: string
+  readonly digest: RowsDigest
   readonly rowCount: number
   readonly failedCount: number
   /** Bytes of the keys and values of all rows. */
@@ -31,12 +34,13 @@ export interface StoredState {
 
 export function newState(history: string, version: string): StoredState {
   return {
-    history, version, sequence: 0, readSequence: 0, rowCount: 0, failedCount: 0, externalBytes: 0, activeBytes: 0,
-    height: 0, hasRemains: false,
+    history, version, sequence: 0, readSequence: 0, digest: emptyDigest, rowCount: 0, failedCount: 0, externalBytes: 0,
+    activeBytes: 0, height: 0, hasRemains: false,
   }
 }
 
-const format = 1
+/** Indexes whose state has another format are built anew. */
+const format = 2
 
 export function encodeState(state: StoredState): Uint8Array {
   const writer = new ByteWriter(sealBytes)
@@ -45,6 +49,7 @@ export function encodeState(state: StoredState): Uint8Array {
   writer.integer(state.sequence)
   writer.integer(state.readSequence)
   writer.text(state.version)
+  for (const word of state.digest) writer.integer(word)
   writer.integer(state.rowCount)
   writer.integer(state.failedCount)
   writer.integer(state.externalBytes)
@@ -65,6 +70,7 @@ export function decodeState(bytes: Uint8Array | undefined): StoredState {
     sequence: reader.integer(),
     readSequence: reader.integer(),
     version: reader.text(),
+    digest: [reader.integer(), reader.integer(), reader.integer(), reader.integer()],
     rowCount: reader.integer(),
     failedCount: reader.integer(),
     externalBytes: reader.integer(),
