@@ -29,8 +29,8 @@ const listHead = `# Steps of the recorded scenarios (${listedParts}) whose answe
 # "? ": agrees on some runs.
 #
 # Why: functions of design documents other than views (filters, validation, shows, lists, updates, rewrites), _find,
-# _users, _reshard and the web interface are not there yet. Answers of views have an ETag, which is valid only while the
-# same replicas answer; attachments/listing was recorded from a cluster, whose views have no ETag in CouchDB.
+# _users, _reshard and the web interface are not there yet; attachments/listing was recorded from a cluster, whose views
+# have no ETag in CouchDB.
 `
 
 interface ScenarioReport {

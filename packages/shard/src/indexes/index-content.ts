@@ -217,7 +217,7 @@ function totals(
   const sum = (of: (document: DocumentChange) => number): number =>
     documents.reduce((total, document) => total + of(document), 0)
   return {
-    digest: documents.reduce((total, each) => each.digest === undefined ? total : addDigest(total, each.digest), digest),
+    digest: documents.reduce((total, change) => change.digest ? addDigest(total, change.digest) : total, digest),
     rowCount: rowCount + sum(({ before, after }) => after.rows.length - before.rows.length),
     failedCount: failedCount + sum(({ before, after }) => Number(after.failed) - Number(before.failed)),
     externalBytes: externalBytes + sum(document => document.externalBytes),

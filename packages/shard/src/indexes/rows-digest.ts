@@ -9,7 +9,7 @@
  * the rows anyway.
  */
 import { hash } from 'node:crypto'
-import { ByteWriter } from '../records/byte-writer.ts'
+import { asBuffer } from '@sectional/core'
 import type { MappedRow } from './indexer.ts'
 
 /** Four integers from 0 to 2^32-1, each a sum of its own. */
@@ -18,21 +18,20 @@ export type RowsDigest = readonly [number, number, number, number]
 /** The digest of no rows. */
 export const emptyDigest: RowsDigest = [0, 0, 0, 0]
 
-const writer = new ByteWriter()
 const wordDigits = 8
+/** The first bytes of the hash that was computed last. */
+const hashed = Buffer.alloc(4 * wordDigits / 2)
 
 /** @param rows of one document, in their order */
 export function documentDigest(id: string, rows: readonly MappedRow[]): RowsDigest {
   if (rows.length === 0) return emptyDigest
-  writer.text(id)
+  // One text costs less than a Buffer: 1 us for a row with a value of 40 bytes.
+  let text = `${id.length} ${id}`
   for (const { key, value } of rows) {
-    writer.text(key)
-    writer.integer(value.length)
-    writer.bytes(value)
+    text += `${key.length} ${key}${value.length} ${asBuffer(value).toString('latin1')}`
   }
-  const text = hash('sha256', writer.finish())
-  const word = (at: number): number => Number.parseInt(text.slice(at * wordDigits, (at + 1) * wordDigits), 16)
-  return [word(0), word(1), word(2), word(3)]
+  hashed.write(hash('sha256', text), 'hex')
+  return [hashed.readUInt32BE(0), hashed.readUInt32BE(4), hashed.readUInt32BE(8), hashed.readUInt32BE(12)]
 }
 
 export function addDigest(sum: RowsDigest, added: RowsDigest): RowsDigest {
