@@ -83,9 +83,11 @@ export const folders = {
     'documents': ['attachments', 'contracts', 'control', 'quorum', 'replicas', 'shard-calls'],
     'feeds': ['contracts', 'control', 'replicas', 'shard-calls'],
     'views': ['contracts', 'control', 'replicas', 'shard-calls'],
+    'design-documents': ['contracts', 'control', 'replicas', 'shard-calls'],
     'coordinator': ['attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls'],
     '.': [
-      'attachments', 'contracts', 'control', 'coordinator', 'documents', 'feeds', 'replicas', 'shard-calls', 'views',
+      'attachments', 'contracts', 'control', 'coordinator', 'design-documents', 'documents', 'feeds', 'replicas',
+      'shard-calls', 'views',
     ],
     'anti-entropy': ['control', 'quorum', 'replicas'],
     'database-events': ['contracts', 'control', 'replicas'],

@@ -15,6 +15,12 @@ import type { CoordinatorOptions } from './contracts/coordinator-options.ts'
 import type { CoordinatorScope } from './shard-calls/coordinator-scope.ts'
 import type { Coordinator } from './contracts/coordinator.ts'
 import { compactDatabase, partitionInfo, timeSpans } from './coordinator/database-upkeep.ts'
+import { DesignDocumentCache } from './design-documents/design-document-cache.ts'
+import { defaultDesignDocumentOptions } from './design-documents/design-document-options.ts'
+import type { DesignDocumentOptions } from './design-documents/design-document-options.ts'
+import { announceDesigns } from './design-documents/design-document-writes.ts'
+import { readDesignDocuments } from './design-documents/design-documents-read.ts'
+import type { OpenDesignDocument } from './design-documents/design-documents-read.ts'
 import { databaseInfo } from './coordinator/database-info.ts'
 import { databaseState } from './coordinator/database-state.ts'
 import { openDocument } from './coordinator/document-open.ts'
@@ -54,6 +60,7 @@ export interface CoordinatorParts {
   readonly options?: Partial<CoordinatorOptions>
   /** When undefined, queries of views get `not_implemented`. */
   readonly views?: ViewParts
+  readonly designDocuments?: Partial<DesignDocumentOptions>
   /** Called when a replica failed to store a write that others confirmed (`AntiEntropy.reportMissed`). */
   readonly onMissed?: (shard: ShardId, node: string) => void
   /** Starts passes between all pairs of replicas of a database (`AntiEntropy.synchronize`). */
@@ -69,6 +76,8 @@ export interface ViewParts {
 }
 
 export interface CoordinatorNode extends Coordinator {
+  /** Call this when a design document may have changed in the database with this incarnation. */
+  designChanged(incarnation: string): void
   /** Stops repairs. Resolves when no write of a finished request is running any more. */
   stop(): Promise<void>
   /** Which replicas lack writes that this node has acknowledged. */
@@ -79,13 +88,29 @@ export interface CoordinatorNode extends Coordinator {
   readonly watchedReplicas: number
 }
 
-export function createCoordinator(
-  { runtime, control, replicas, options, views, onMissed, onSynchronize }: CoordinatorParts,
-): CoordinatorNode {
+interface OwnedScope {
+  readonly scope: CoordinatorScope
+  readonly repairs: ReadRepair
+  readonly designs: DesignDocumentCache
+}
+
+/** @param stopping aborts when the coordinator stops */
+function createScope(
+  { runtime, control, replicas, options, designDocuments, onMissed }: CoordinatorParts, stopping: AbortSignal,
+): OwnedScope {
   const bounds: CoordinatorOptions = { ...defaultCoordinatorOptions, ...options }
   const readHealth = new ReplicaHealth(runtime.clock, bounds.suspectMs)
   const decisionHealth = new ReplicaHealth(runtime.clock, bounds.suspectMs)
   const repairs = new ReadRepair(() => scope)
+  const designs = new DesignDocumentCache(
+    runtime, { ...defaultDesignDocumentOptions, ...designDocuments }, (db, known, bytesMax) => {
+      const context = { requestId: 'design-documents', signal: stopping }
+      const open: OpenDesignDocument = (...parameters) => openDocument(scope, ...parameters)
+      const reading = readDesignDocuments(scope, open, db, known, bytesMax, context)
+      scope.background.track(reading)
+      return reading
+    },
+  )
   const scope: CoordinatorScope = {
     runtime,
     options: bounds,
@@ -103,16 +128,28 @@ export function createCoordinator(
     standings: new ReplicaStandings(runtime.clock, bounds),
     blobRepairs: new BlobRepair(() => scope),
     unconfirmed: new UnconfirmedWrites(() => runtime.clock.monotonic()),
+    designs,
     reportMissed: onMissed ?? (() => {}),
   }
+  return { scope, repairs, designs }
+}
+
+export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
+  const { views, onSynchronize } = parts
+  const stopping = new AbortController()
+  const { scope, repairs, designs } = createScope(parts, stopping.signal)
   const viewScope = views
     && { ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options } }
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
     openRevisions: (db, id, request, context) => openRevisions(scope, db, id, request, context),
     openManyRevisions: (db, requests, options, context) => openManyRevisions(scope, db, requests, options, context),
-    updateDocuments: (db, writes, request, context) => updateDocuments(scope, db, writes, request, context),
-    storeRevisions: (db, writes, request, context) => storeRevisions(scope, db, writes, request, context),
+    designDocument: async (db, id) => (await designs.open(db)).get(id) ?? null,
+    designDocuments: db => designs.open(db),
+    updateDocuments: (db, writes, request, context) =>
+      announceDesigns(designs, db, writes, updateDocuments(scope, db, writes, request, context)),
+    storeRevisions: (db, writes, request, context) =>
+      announceDesigns(designs, db, writes, storeRevisions(scope, db, writes, request, context)),
     diffRevisions: (db, requests, context) => diffRevisions(scope, db, requests, context),
     listDocuments: (db, request, context) => listDocuments(scope, db, request, context),
     openDocuments: (db, ids, request, context) => openDocuments(scope, db, ids, request, context),
@@ -123,7 +160,8 @@ export function createCoordinator(
     readBlob: (db, id, attachment, span, context) => readBlob(scope, db, id, attachment, span, context),
     keepBlobs: (db, id, hashes, context) => keepBlobs(scope, db, id, hashes, context),
     shareBlobs: (db, fromId, toId, hashes, context) => shareBlobs(scope, db, fromId, toId, hashes, context),
-    purgeDocuments: (db, requests, request, context) => purgeDocuments(scope, db, requests, request, context),
+    purgeDocuments: (db, requests, request, context) =>
+      announceDesigns(designs, db, requests, purgeDocuments(scope, db, requests, request, context)),
     purgedInfos: (db, context) => purgedInfos(scope, db, context),
     partitionInfo: (db, partition, context) => partitionInfo(scope, db, partition, context),
     compactDatabase: (db, context) => compactDatabase(scope, db, context),
@@ -139,7 +177,9 @@ export function createCoordinator(
     viewInfo: async (db, definitions, context) => viewInfo(present(viewScope), db, definitions, context),
     cleanViews: async (db, used, context) => cleanViews(present(viewScope), db, used, context),
     synchronize: db => onSynchronize?.(db),
+    designChanged: incarnation => designs.changed(incarnation),
     stop: () => {
+      stopping.abort()
       repairs.stop()
       scope.watches.stop()
       return scope.background.idle()

@@ -12,6 +12,8 @@ import type { Log, Metrics, Runtime } from '@sectional/runtime'
 import { AntiEntropy } from '../src/anti-entropy/anti-entropy.ts'
 import type { AntiEntropyOptions } from '../src/anti-entropy/anti-entropy-options.ts'
 import type { ClusterState, DatabaseRecord } from '../src/control/cluster-state.ts'
+import type { DesignDocumentOptions } from '../src/design-documents/design-document-options.ts'
+import type { CommitListener } from '../src/replicas/local-replicas.ts'
 import { createCoordinator } from '../src/coordinator-node.ts'
 import type { CoordinatorNode } from '../src/coordinator-node.ts'
 import type { CoordinatorOptions } from '../src/contracts/coordinator-options.ts'
@@ -39,6 +41,7 @@ export interface WorldOptions {
   readonly seed?: number
   readonly coordinator?: Partial<CoordinatorOptions>
   readonly antiEntropy?: Partial<AntiEntropyOptions>
+  readonly designDocuments?: Partial<DesignDocumentOptions>
 }
 
 export class ReplicaWorld {
@@ -58,7 +61,7 @@ export class ReplicaWorld {
   readonly #options: WorldOptions
   readonly #random: SeededRandom
   readonly #replicas = new Map<string, Map<string, MemoryShardReplica>>()
-  readonly #commitListeners = new Map<string, Set<(shard: ShardId, documents: boolean) => void>>()
+  readonly #commitListeners = new Map<string, Set<CommitListener>>()
   readonly #missedListeners = new Map<string, Set<(shard: ShardId) => void>>()
   readonly #linkListeners = new Map<string, Set<(peer: { readonly node: string }, up: boolean) => void>>()
   readonly #stateListeners = new Set<(state: ClusterState) => void>()
@@ -98,7 +101,9 @@ export class ReplicaWorld {
       if (hosted.has(shardKey(shard)) || !replicas.some(replica => replica.node === node)) continue
       hosted.set(shardKey(shard), new MemoryShardReplica({
         history: `${node}-${++this.#lives}`, now: () => this.time + ++this.#stamp, partitioned: this.db.partitioned,
-        onCommit: documents => { for (const listener of this.#commitListeners.get(node)!) listener(shard, documents) },
+        onCommit: (documents, designs) => {
+          for (const listener of this.#commitListeners.get(node)!) listener(shard, documents, designs)
+        },
         onMissed: () => { for (const listener of this.#missedListeners.get(node)!) listener(shard) },
       }))
     }
@@ -165,8 +170,13 @@ export class ReplicaWorld {
   ): CoordinatorNode {
     return createCoordinator({
       runtime: this.runtime(node), control: { node, state: () => this.state() }, replicas: this.directory(node),
-      options: this.#options.coordinator, ...parts,
+      options: this.#options.coordinator, designDocuments: this.#options.designDocuments, ...parts,
     })
+  }
+
+  /** Calls back after each change of a replica of the node. */
+  onCommit(node: string, listener: CommitListener): () => void {
+    return subscribe(this.#commitListeners.get(node)!, listener)
   }
 
   antiEntropy(node: string): AntiEntropy {
@@ -195,7 +205,7 @@ export class ReplicaWorld {
         compared: shard => { this.uncompared.delete(`${node} ${shardKey(shard)}`) },
         onMissed: listener => subscribe(this.#missedListeners.get(node)!, listener),
         rebuild: async () => {},
-        onCommit: listener => subscribe(this.#commitListeners.get(node)!, listener),
+        onCommit: listener => this.onCommit(node, listener),
       },
       peers: { onChange: listener => subscribe(this.#linkListeners.get(node)!, listener) },
       options: { digestIntervalMs: 0, ...this.#options.antiEntropy },

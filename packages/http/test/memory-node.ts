@@ -7,8 +7,8 @@ import { ApiError, shardKey, shardRanges, type ShardId, type ShardReplica } from
 import { LiveOptions } from '@sectional/core/options'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import {
-  adminOnlySecurity, createCoordinator, DatabaseEvents, DatabaseMap, type ClusterState, type ControlPlane,
-  type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
+  adminOnlySecurity, createCoordinator, DatabaseEvents, DatabaseMap, type ClusterState, type CommitListener,
+  type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
 } from '@sectional/cluster'
 import {
   createMemoryRuntime, ManualClock, MemoryLog, MemoryMachine, ResponseCutError, SeededRandom,
@@ -38,7 +38,7 @@ export class MemoryNode {
   readonly replicas = new Map<string, MemoryShardReplica>()
   readonly down = new Set<string>()
   readonly databaseEvents: DatabaseEvents
-  readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
+  readonly #commitListeners = new Set<CommitListener>()
   #port: Promise<HttpServer> | undefined
 
   constructor(
@@ -148,8 +148,10 @@ export class MemoryNode {
     let replica = this.replicas.get(key)
     if (replica === undefined) this.replicas.set(key, replica = new MemoryShardReplica({
       history: key,
-      onCommit: documents => {
-        if (node === this.control.node) for (const listener of this.#commitListeners) listener(shard, documents)
+      onCommit: (documents, designs) => {
+        if (node === this.control.node) {
+          for (const listener of this.#commitListeners) listener(shard, documents, designs)
+        }
       },
     }))
     return replica

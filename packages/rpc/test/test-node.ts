@@ -37,6 +37,8 @@ export class RecordingControl implements ControlPeer {
   }
   async join() { return { kind: 'admitted' as const, clusterId: 'c1' } }
   async propose(command: unknown) { return { kind: 'applied' as const, index: 7, result: { command } } }
+  readonly designChanges: string[] = []
+  async designChanged(incarnation: string) { this.designChanges.push(incarnation) }
   async ask({ question, argument }: AskRequest) { return { question, argument, from: this.from.node } }
 }
 

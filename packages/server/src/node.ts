@@ -3,8 +3,8 @@
  * so a node behaves the same in a process of its own, in a test and in the simulator.
  */
 import {
-  AntiEntropy, ControlPlaneNode, DatabaseEvents, Upkeep, createCoordinator, databaseEventsDeclarations,
-  defaultControlPlaneOptions,
+  AntiEntropy, ControlPlaneNode, DatabaseEvents, DesignChangeNotices, Upkeep, createCoordinator,
+  databaseEventsDeclarations, defaultControlPlaneOptions, designDocumentDeclarations,
   type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type Coordinator, type CoordinatorNode,
   type CoordinatorOptions,
   type IndexDirectory, type ReplicaDirectory,
@@ -68,7 +68,7 @@ export interface Node {
 }
 
 const secretBytes = 32
-const liveDeclarations = { ...httpDeclarations, ...databaseEventsDeclarations }
+const liveDeclarations = { ...httpDeclarations, ...databaseEventsDeclarations, ...designDocumentDeclarations }
 
 export function createNode(runtime: Runtime, parts: NodeParts): Node {
   return new ComposedNode(runtime, parts)
@@ -161,6 +161,7 @@ class ComposedNode implements Node {
       indexes: shard => hosted.indexes(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       renewReplicas: () => hosted.renew(),
+      onDesignChange: incarnation => coordinator.designChanged(incarnation),
       onGivenUp: () => this.#reopen(),
       onFatal: this.#parts.onFatal,
     })
@@ -171,12 +172,15 @@ class ComposedNode implements Node {
     const antiEntropy: AntiEntropy = new AntiEntropy({
       runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy,
     })
-    const coordinator = this.#createCoordinator(metadata, replicas, antiEntropy, {
+    const coordinator: CoordinatorNode = this.#createCoordinator(metadata, replicas, antiEntropy, {
       indexes: (node, shard) => node === options.name ? hosted.indexesOrAbsent(shard) : network.indexes(node, shard),
     })
 
     this.#coordinator = coordinator
 
+    const designChanges = new DesignChangeNotices({
+      control, local: hosted, peers: network, onChange: incarnation => coordinator.designChanged(incarnation),
+    })
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
     const databaseEvents = new DatabaseEvents({
       runtime, control, local: hosted, coordinator,
@@ -185,10 +189,11 @@ class ComposedNode implements Node {
     })
     this.#closers.push(
       () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(),
-      () => upkeep.stop(), () => databaseEvents.stop(),
+      () => designChanges.stop(), () => upkeep.stop(), () => databaseEvents.stop(),
     )
     // Both must follow the metadata from its first state on: a replica that may have missed writes must not decide any.
     hosted.start(control)
+    designChanges.start()
     antiEntropy.start()
     await control.start()
     this.#assertWanted()
@@ -253,6 +258,7 @@ class ComposedNode implements Node {
     return createCoordinator({
       runtime: this.#runtime, control, replicas, options: this.#parts.seams?.coordinator,
       views: { indexes, reduceAgain: this.#views.reduceAgain },
+      designDocuments: { bytesMax: () => this.#liveOptions.designDocumentBytesMax },
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),
     })

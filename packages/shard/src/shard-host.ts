@@ -84,7 +84,7 @@ export class ShardHost {
   readonly #indexes: IndexHost | undefined
   readonly #filterBudget = new FilterBudget(filterBytesMax)
   readonly #keptBudget = new KeptDocumentsBudget(keptBytesMax)
-  readonly #commitListeners = new Set<(shard: ShardId, documents: boolean) => void>()
+  readonly #commitListeners = new Set<(shard: ShardId, documents: boolean, designs: boolean) => void>()
   readonly #scrubber: Scrubber
   readonly #damaged: Counter
   readonly #damageListeners = new Set<DamageListener>()
@@ -187,12 +187,14 @@ export class ShardHost {
     }
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
-    const created = this.#engine(entry, (committed, documents) => this.#committed(committed, documents))
+    const created = this.#engine(entry, (...commit) => this.#committed(...commit))
     this.#engines.set(name, created)
     return created
   }
 
-  #engine(entry: DirectoryEntry, onCommit: (shard: ShardId, documents: boolean) => void): ShardEngine {
+  #engine(
+    entry: DirectoryEntry, onCommit: (shard: ShardId, documents: boolean, designs: boolean) => void,
+  ): ShardEngine {
     return new ShardEngine({
       store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, turns: this.#turns, metrics: this.#metrics,
       compactor: this.#compactor,
@@ -211,9 +213,9 @@ export class ShardHost {
 
   /**
    * Registers a listener that is called after each durable change of a shard; `documents` is false when only local
-   * documents changed. Returns an unsubscribe function.
+   * documents changed, `designs` is true when a design document may have changed. Returns an unsubscribe function.
    */
-  onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
+  onCommit(listener: (shard: ShardId, documents: boolean, designs: boolean) => void): () => void {
     this.#commitListeners.add(listener)
     return () => { this.#commitListeners.delete(listener) }
   }
@@ -318,8 +320,8 @@ export class ShardHost {
     }
   }
 
-  #committed(shard: ShardId, documents: boolean): void {
-    for (const listener of this.#commitListeners) listener(shard, documents)
+  #committed(shard: ShardId, documents: boolean, designs: boolean): void {
+    for (const listener of this.#commitListeners) listener(shard, documents, designs)
   }
 
   /** Returns the compactions that are running now. */
@@ -439,7 +441,7 @@ export class ShardHost {
     this.#runtime.log.warn(
       { shard: describe(shard), ...report }, 'a damaged replica was rebuilt from its undamaged records',
     )
-    this.#committed(shard, true)
+    this.#committed(shard, true, true)
     return report
   }
 

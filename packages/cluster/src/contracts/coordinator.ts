@@ -7,6 +7,7 @@ import type {
   OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { DesignDocument, DesignDocuments } from './design-document.ts'
 import type { ReduceQuery, ViewAnswer, ViewGroup, ViewInfo, ViewQuery } from './view-query.ts'
 
 /** The client request that an operation of the coordinator serves. */
@@ -225,6 +226,15 @@ export interface Coordinator {
   openManyRevisions(
     db: DatabaseRecord, requests: readonly OpenRevisionsRequest[], options: ReadOptions, context: OperationContext,
   ): Promise<readonly (readonly OpenedRevision[] | null | undefined)[]>
+  /**
+   * Returns a design document from the cache of this node, or null when there is none. `id` includes `_design/`. After
+   * this node has answered a write of the document, the result is the written revision or a later one. Writes through
+   * other nodes appear when a notice arrives, normally within milliseconds, and after five seconds at most while a
+   * majority of the replicas answers.
+   */
+  designDocument(db: DatabaseRecord, id: string): Promise<DesignDocument | null>
+  /** Returns all design documents of a database, like `designDocument`. */
+  designDocuments(db: DatabaseRecord): Promise<DesignDocuments>
   /** Returns one outcome per write, in order. Two writes of the same id are processed in order. */
   updateDocuments(
     db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext,

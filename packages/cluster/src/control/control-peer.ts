@@ -13,6 +13,7 @@ export interface ControlPeerHost {
   propose(command: unknown, context: CallContext): Promise<ProposeReply>
   admit(request: JoinRequest, from: PeerIdentity, context: CallContext): Promise<JoinReply>
   answer(question: NodeQuestion, argument: unknown): Promise<unknown>
+  designChanged(incarnation: string): void
 }
 
 /**
@@ -56,5 +57,6 @@ export function controlPeer(host: ControlPeerHost, node: string, from: PeerIdent
       return host.propose(command, context)
     },
     ask: async ({ question, argument }) => { membersOnly(); return host.answer(question, argument) },
+    designChanged: async incarnation => { membersOnly(); host.designChanged(incarnation) },
   }
 }

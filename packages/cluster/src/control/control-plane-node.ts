@@ -42,6 +42,8 @@ export interface ControlPlaneParts {
   readonly indexes: (shard: ShardId) => IndexReplica | undefined
   /** Answers questions that other nodes put with `ControlPlane.ask`. */
   readonly answer: (question: NodeQuestion, argument: unknown) => Promise<unknown>
+  /** Called when a peer reports that a design document of a database, named by its incarnation, has changed. */
+  readonly onDesignChange?: (incarnation: string) => void
   /**
    * Gives every replica on this node's disk a new history and keeps its documents. Replicas are not served before this
    * has resolved.
@@ -525,6 +527,7 @@ export class ControlPlaneNode implements ControlPlane {
         await this.#member?.propose(command, context) ?? { kind: 'not-leader', leader: null },
       admit: (request, from, context) => this.#admit(request, from, context),
       answer: this.#parts.answer,
+      designChanged: incarnation => this.#parts.onDesignChange?.(incarnation),
     }
   }
 

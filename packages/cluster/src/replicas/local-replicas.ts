@@ -7,6 +7,12 @@ export interface DamageListener {
   damagedBlob(hash: string, shards: readonly ShardId[]): void
 }
 
+/**
+ * Receives a durable change of a replica. `documents` is false when only local documents changed. `designs` is true
+ * when a design document may have changed.
+ */
+export type CommitListener = (shard: ShardId, documents: boolean, designs: boolean) => void
+
 /** The replicas on this node. */
 export interface LocalReplicas {
   shards(): readonly ShardId[]
@@ -33,9 +39,6 @@ export interface LocalReplicas {
   onMissed(listener: (shard: ShardId) => void): () => void
   /** Replaces a replica by one with a new history that contains its sound records. */
   rebuild(shard: ShardId): Promise<unknown>
-  /**
-   * Calls back after each durable change; `documents` is false when only local documents changed. Returns an
-   * unsubscribe function.
-   */
-  onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void
+  /** Calls back after each durable change. Returns an unsubscribe function. */
+  onCommit(listener: CommitListener): () => void
 }

@@ -5,6 +5,7 @@ import type { BackgroundWork, NodeWindow } from './background-work.ts'
 import type { ChangeWatches } from '../replicas/change-watches.ts'
 import type { CoordinatorMetrics } from './coordinator-metrics.ts'
 import type { CoordinatorOptions } from '../contracts/coordinator-options.ts'
+import type { DesignDocuments } from '../contracts/design-document.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ReplicaAccess, ShardPlace } from '../replicas/replica-access.ts'
 import type { ReplicaHealth } from '../replicas/replica-health.ts'
@@ -28,8 +29,18 @@ export interface CoordinatorScope {
   readonly standings: ReplicaStandings
   readonly blobRepairs: BlobRepairRequests
   readonly unconfirmed: UnconfirmedWrites
+  readonly designs: KnownDesignDocuments
   /** Reports to anti-entropy that a replica lacks revisions that others confirmed. */
   readonly reportMissed: (shard: ShardId, node: string) => void
+}
+
+/** The cache of design documents (design-documents/design-document-cache.ts). */
+export interface KnownDesignDocuments {
+  /** Returns the design documents if they can be used without a wait, otherwise undefined. */
+  current(db: DatabaseRecord): DesignDocuments | undefined
+  open(db: DatabaseRecord): Promise<DesignDocuments>
+  /** Call this before a write of a design document is answered that this node has coordinated. */
+  written(incarnation: string): void
 }
 
 export interface RepairRequests {

@@ -9,7 +9,9 @@ const options = { q: 4, n: 3, partitioned: false }
 
 const never = (): Promise<never> => new Promise(() => {})
 /** A node that has just started and answers no call yet. */
-const deafPeer: ControlPeer = { sendRaft: () => {}, status: never, join: never, propose: never, ask: never }
+const deafPeer: ControlPeer = {
+  sendRaft: () => {}, status: never, join: never, propose: never, ask: never, designChanged: never,
+}
 
 describe('membership', () => {
   let world: ControlWorld

@@ -134,6 +134,11 @@ export const controlVerbs = {
   propose: call<unknown, ProposeReply>(),
   /** The answer is a JSON value. */
   ask: call<AskRequest, unknown>(),
+  /**
+   * Tells a node that a design document of a database has changed. The request is the incarnation of the database. The
+   * message may be lost.
+   */
+  designChanged: call<string, void>(),
 }
 
 /**

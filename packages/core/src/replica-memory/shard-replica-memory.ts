@@ -7,6 +7,7 @@ import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { joinedToParent, parseRevision } from '../revisions/revision-id.ts'
 import { documentLeavesMax, RevisionTree } from '../revisions/revision-tree.ts'
+import { designPrefix } from '../sharding/document-id.ts'
 import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
 import type {
@@ -30,7 +31,7 @@ export interface MemoryShardReplicaOptions {
   /** Whether only the partition of an id is hashed; default false. It only affects digests. */
   readonly partitioned?: boolean
   /** Called after each change, as by an engine. `documents` is false when only local documents changed. */
-  readonly onCommit?: (documents: boolean) => void
+  readonly onCommit?: (documents: boolean, designs: boolean) => void
   /** Called when a sender reports that this replica missed revisions (`StoreRevisionsRequest.missed`). */
   readonly onMissed?: () => void
 }
@@ -95,7 +96,7 @@ export class MemoryShardReplica implements ShardReplica {
     this.blobs.require(request.edits)
     const outcomes = this.#stemmed(request.edits, request.revsLimit, () =>
       request.edits.map(edit => this.#edit(edit, request)))
-    if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed()
+    if (outcomes.some(outcome => outcome.kind === 'updated')) this.#committed(request.edits)
     return { kind: 'decided', outcomes }
   }
 
@@ -121,7 +122,7 @@ export class MemoryShardReplica implements ShardReplica {
       const { history, base, points } = request.trail
       this.#trails.set(history, extendTrail(this.#trails.get(history) ?? [], base, points))
     }
-    if (this.#state.sequence > before) this.#committed()
+    if (this.#state.sequence > before) this.#committed(revisions)
     return { rivals, ...(refused.length > 0 && { refused }) }
   }
 
@@ -215,9 +216,10 @@ export class MemoryShardReplica implements ShardReplica {
     return Math.max(0, ...read.map(({ history, sequence }) => followTrail(this.#trails.get(history) ?? [], sequence)))
   }
 
-  #committed(documents = true): void {
+  /** @param written what the call has written; undefined: only a local document */
+  #committed(written: readonly { readonly id: string }[] | undefined): void {
     for (const look of [...this.#watchers]) look()
-    this.#options.onCommit?.(documents)
+    this.#options.onCommit?.(written !== undefined, written?.some(({ id }) => id.startsWith(designPrefix)) ?? false)
   }
 
   async openLocalDocuments(ids: readonly string[], context: CallContext): Promise<readonly (LocalDocument | null)[]> {
@@ -235,7 +237,7 @@ export class MemoryShardReplica implements ShardReplica {
     const now = this.#options.now?.() ?? ++this.#ticks
     const document: LocalDocument = { id, revision, body, stamp: Math.max(now, (stored?.stamp ?? 0) + 1) }
     this.#putLocal(document)
-    this.#committed(false)
+    this.#committed(undefined)
     return { kind: 'updated', document }
   }
 
@@ -269,7 +271,7 @@ export class MemoryShardReplica implements ShardReplica {
     if (checkpoint !== undefined) {
       advance(this.#state.purgesSeen, checkpoint)
     }
-    if (this.#state.sequence > before) this.#committed()
+    if (this.#state.sequence > before) this.#committed(purges)
     return reply
   }
 

@@ -1,7 +1,7 @@
 /** Encodes the verbs of `ControlPeer` as the messages of proto/verbs.proto. */
 import { asBuffer, nodeQuestions } from '@sectional/core'
 import type { controlVerbs } from '@sectional/core'
-import { noRequest } from '../schema/codec.ts'
+import { noReply, noRequest } from '../schema/codec.ts'
 import type { CodecsOf } from '../schema/codec.ts'
 import type { PayloadReader, PayloadWriter } from '../schema/payload.ts'
 import { count, ProtocolError } from '../schema/schema.ts'
@@ -84,5 +84,11 @@ export const controlCodecs: CodecsOf<typeof controlVerbs> = {
     },
     encodeReply: (answer, payload) => { encodeJson(answer, payload); return {} },
     decodeReply: (_message, payload) => decodeJson(payload),
+  },
+  designChanged: {
+    since: 3,
+    encodeRequest: incarnation => ({ incarnation }),
+    decodeRequest: message => message.incarnation,
+    ...noReply,
   },
 }

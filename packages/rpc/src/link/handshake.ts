@@ -13,7 +13,7 @@ import type { WireMessage } from '../schema/schema.ts'
 
 /**
  * The versions of the protocol that this code supports. Since version 2, snapshots of the metadata are sent in pieces.
- * Version 3 has the verbs of `IndexReplica`.
+ * Version 3 has the verbs of `IndexReplica` and `designChanged`.
  */
 export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 3 })
 export const minSecretLength = 32

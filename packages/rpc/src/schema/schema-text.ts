@@ -98,6 +98,7 @@ message Call {
     Join join = 41;
     Propose propose = 42;
     Ask ask = 43;
+    DesignChanged design_changed = 44;
   }
 }
 message Reply {
@@ -129,6 +130,7 @@ message Reply {
     JoinReply join = 41;
     ProposeReply propose = 42;
     AskReply ask = 43;
+    DesignChangedReply design_changed = 44;
   }
 }
 message Page {
@@ -353,6 +355,8 @@ message NotLeader { optional string leader = 1; }
 message TimedOut {}
 message Ask { string question = 1; }
 message AskReply {}
+message DesignChanged { string incarnation = 1; }
+message DesignChangedReply {}
 `,
   "indexes.proto": `syntax = "proto3";
 package sectional;

@@ -1,5 +1,7 @@
 /** All options of a node: the combined tables of the packages. */
-import { controlDeclarations, databaseDeclarations, databaseEventsDeclarations } from '@sectional/cluster'
+import {
+  controlDeclarations, databaseDeclarations, databaseEventsDeclarations, designDocumentDeclarations,
+} from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
@@ -8,6 +10,7 @@ import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 
 const tables = [
   nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, databaseEventsDeclarations,
+  designDocumentDeclarations,
   compactionDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
 ]
 

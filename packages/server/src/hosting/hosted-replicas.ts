@@ -2,7 +2,8 @@
  * Keeps the replicas on this node's disk as the cluster's metadata wants them: creates missing ones and drops others.
  */
 import {
-  DatabaseMap, databaseOn, shardsOn, type ClusterState, type DamageListener, type DatabaseRecord, type LocalReplicas,
+  DatabaseMap, databaseOn, shardsOn, type ClusterState, type CommitListener, type DamageListener, type DatabaseRecord,
+  type LocalReplicas,
 } from '@sectional/cluster'
 import { ReplicaError, shardKey, type IndexReplica, type ShardId, type ShardReplica } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
@@ -184,7 +185,7 @@ export class HostedReplicas implements LocalReplicas {
     this.#parts.log.info({ replicas: shards.length }, 'the replicas on this disk have new histories')
   }
 
-  onCommit(listener: (shard: ShardId, documents: boolean) => void): () => void {
+  onCommit(listener: CommitListener): () => void {
     return this.#parts.host.onCommit(listener)
   }
 

@@ -45,7 +45,7 @@ export interface EngineResources {
   readonly filterBudget: FilterBudget
   readonly keptBudget: KeptDocumentsBudget
   /** Called after each durable change of a shard; `documents` is false when only local documents changed. */
-  readonly onCommit: (shard: ShardId, documents: boolean) => void
+  readonly onCommit: (shard: ShardId, documents: boolean, designs: boolean) => void
   /** Called when a call read a damaged record. */
   readonly onDamage: (shard: ShardId, error: DamagedRecordError) => void
   /** Called when this replica failed to store revisions or purges that its peers may have stored. */
@@ -77,10 +77,10 @@ export class ShardEngine implements ShardReplica {
     this.#calls = new ReplicaCalls(history, clock, error => resources.onDamage(shard, error))
     this.#onMissed = () => resources.onMissed(shard)
     const assertOpen = (): void => this.#calls.assertOpen()
-    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, assertOpen, documents => {
+    this.#writer = new ShardWriter(this.records, clock, turns, metrics, filterBudget, assertOpen, (...change) => {
       this.#waiters.committed(this.#writer.committed().sequence)
       compactor.written(shard, compacted)
-      onCommit(shard, documents)
+      onCommit(shard, ...change)
     })
     const compacted = { records: this.records, writer: this.#writer }
     this.blobs = new ShardBlobs(this.#calls, blobs)

@@ -1,3 +1,4 @@
+import { designPrefix } from '@sectional/core'
 import { sleep, StorageError } from '@sectional/runtime'
 import type { PartitionInfo, TimeSpan, TrailExtension, TrailPoint } from '@sectional/core'
 import type { Clock, Counter, Histogram, Turns } from '@sectional/runtime'
@@ -47,7 +48,7 @@ export class ShardWriter implements DraftBase {
   readonly #turns: Turns
   readonly #metrics: WriteMetrics
   readonly #assertOpen: () => void
-  readonly #onCommit: (documents: boolean) => void
+  readonly #onCommit: (documents: boolean, designs: boolean) => void
   /** The records of the batches in flight. */
   readonly #pending = new StagedRecords()
   readonly #heldTrails = new HeldTrails()
@@ -86,7 +87,7 @@ export class ShardWriter implements DraftBase {
 
   constructor(
     records: ShardRecords, clock: Clock, turns: Turns, metrics: WriteMetrics, budget: FilterBudget,
-    assertOpen: () => void, onCommit: (documents: boolean) => void,
+    assertOpen: () => void, onCommit: (documents: boolean, designs: boolean) => void,
   ) {
     this.#clock = clock
     this.#turns = turns
@@ -269,7 +270,8 @@ export class ShardWriter implements DraftBase {
     this.#metrics.commits.add()
     this.#metrics.documents.add(filled.documents.length)
     this.#metrics.commitDocuments.observe(filled.documents.length)
-    if (filled.changed) this.#onCommit(filled.documents.length > 0)
+    if (!filled.changed) return
+    this.#onCommit(filled.documents.length > 0, filled.documents.some(([id]) => id.startsWith(designPrefix)))
   }
 
   /**
@@ -295,7 +297,7 @@ export class ShardWriter implements DraftBase {
     try {
       if (this.#mustSettle()) await this.#settle()
       // A listener asks for the shard's sequence, which must first be read from the disk.
-      if (!this.#closing.signal.aborted) this.#onCommit(true)
+      if (!this.#closing.signal.aborted) this.#onCommit(true, true)
       return true
     } catch (error) {
       if (error instanceof DamagedRecordError) return false

@@ -1,0 +1,31 @@
+import { parseJsonObject } from '@sectional/core'
+import type { AttachmentRecord, JsonObject } from '@sectional/core'
+
+/**
+ * A design document in the cache of a node. The same object is returned for each request until the document changes, so
+ * that other modules can keep what they derive from it in a `WeakMap`.
+ */
+export class DesignDocument {
+  /** With `_design/`. */
+  readonly id: string
+  readonly revision: string
+  /** Text of a JSON object without special members. */
+  readonly body: Uint8Array
+  readonly attachments: readonly AttachmentRecord[]
+  #members: JsonObject | undefined
+
+  constructor(id: string, revision: string, body: Uint8Array, attachments: readonly AttachmentRecord[] = []) {
+    this.id = id
+    this.revision = revision
+    this.body = body
+    this.attachments = attachments
+  }
+
+  /** The members of the body, parsed when they are first read. They must not be changed. */
+  get members(): JsonObject {
+    return this.#members ??= parseJsonObject(this.body)
+  }
+}
+
+/** The design documents of one database that are not deleted, by their ids, at one moment. */
+export type DesignDocuments = ReadonlyMap<string, DesignDocument>

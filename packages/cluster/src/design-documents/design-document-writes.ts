@@ -1,0 +1,15 @@
+import { designPrefix } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { KnownDesignDocuments } from '../shard-calls/coordinator-scope.ts'
+
+/**
+ * Returns the result of `writing`. If it may have written a design document, the cache of this node is told before the
+ * result is available, even when the writing fails: a failed write may still take effect.
+ */
+export function announceDesigns<Result>(
+  designs: KnownDesignDocuments, db: DatabaseRecord, writes: readonly { readonly id: string }[],
+  writing: Promise<Result>,
+): Promise<Result> {
+  if (!writes.some(({ id }) => id.startsWith(designPrefix))) return writing
+  return writing.finally(() => designs.written(db.incarnation))
+}
