@@ -5,7 +5,10 @@ import { releasePages } from './shard-read.ts'
 import type { OpenedIndex, ReadRest, ShardRead } from './shard-read.ts'
 import type { ViewScope } from './view-scope.ts'
 
-/** The rows of one shard, read from one replica. When it fails, another one continues behind the last row. */
+/**
+ * The rows of one shard, read from one replica. When it fails, another one with the same rows continues behind the last
+ * row.
+ */
 export class ShardAnswer<Place, Row extends Place> {
   readonly #scope: ViewScope
   readonly #request: ShardRead<Place, Row>
@@ -78,7 +81,7 @@ export class ShardAnswer<Place, Row extends Place> {
         this.#scope.background.track(releasePages(this.#opened.pages))
       }
       const deadline = this.#scope.runtime.clock.monotonic() + this.#request.timeoutMs
-      this.#opened = await this.#index.open(this.#rest, deadline)
+      this.#opened = await this.#index.continue(this.#rest, this.head.version, deadline)
       this.#first = this.#opened.first
     }
   }

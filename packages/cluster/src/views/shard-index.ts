@@ -1,4 +1,4 @@
-import { indexId, ReplicaError } from '@sectional/core'
+import { ApiError, indexId, ReplicaError } from '@sectional/core'
 import type { CallContext, IndexHead, IndexReplica, ReplicaCheckpoint, RequiredSequence } from '@sectional/core'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
@@ -20,11 +20,6 @@ export class ShardIndex<Place, Row> {
   readonly #index: string
   /** The nodes whose replicas have failed since the last row arrived, and their errors. */
   readonly #failed = new Map<string, ReplicaError>()
-  /**
-   * True after a replica was opened. One that takes over must be up to date whatever the query says: from an index that
-   * has just been begun, the rest of the answer would be missing.
-   */
-  #isOpened = false
 
   constructor(scope: ViewScope, place: ShardPlace, request: ShardRead<Place, Row>) {
     this.#scope = scope
@@ -39,15 +34,39 @@ export class ShardIndex<Place, Row> {
    */
   async open(rest: ReadRest<Place>, deadline: number): Promise<OpenedIndex<Row>> {
     for (;;) {
-      const isNewest = this.#request.update === true || this.#isOpened
+      const isNewest = this.#request.update === true
       const peers = await this.#readers(isNewest, deadline)
-      if (peers.length === 0 || this.#request.signal.aborted) throw shardFailure([...this.#failed.values()])
+      this.#assertAny(peers)
       const opened = isNewest
         ? await this.#openNewest(peers, rest, deadline)
         : await this.#openAny(peers, rest)
+      if (opened !== undefined) return opened
+    }
+  }
+
+  /**
+   * Opens a replica that continues an answer behind its last row. Its index must have exactly the rows with which the
+   * answer began: from another state, the row of a document whose key has changed could be missing, or be there twice.
+   * An index that has other rows may be behind, so it is compared again when it is up to date.
+   *
+   * @param version of the index that the answer began with
+   * @throws IndexBehindError, ApiError, also when the rows have changed since the answer began
+   */
+  async continue(rest: ReadRest<Place>, version: string, deadline: number): Promise<OpenedIndex<Row>> {
+    let differs = false
+    for (;;) {
+      const peers = await this.#readers(false, deadline)
+      if (peers.length === 0 && differs) throw rowsChanged()
+      this.#assertAny(peers)
+      const same = await this.#openSame(peers, rest, version)
+      if (same !== undefined) return same
+      const left = peers.filter(({ node }) => !this.#failed.has(node))
+      const opened = left.length === 0 ? undefined : await this.#openNewest(left, rest, deadline)
       if (opened === undefined) continue
-      this.#isOpened = true
-      return opened
+      if (opened.head.version === version) return opened
+      this.#release(opened)
+      differs = true
+      this.failed(opened.peer, new ReplicaError('not_hosted', 'the index has other rows than the answer began with'))
     }
   }
 
@@ -90,6 +109,28 @@ export class ShardIndex<Place, Row> {
     const needed = { newest: this.#request.newest, isUsable, deadline }
     const confirmed = isNewest ? await confirmedReaders(this.#scope, this.#place, needed, this.#request) : []
     return confirmed.length > 0 ? confirmed : this.#scope.access.readers(this.#place).filter(isUsable)
+  }
+
+  /** Returns the first index that has the rows of that version now; undefined when there is none. */
+  async #openSame(
+    peers: readonly Peer[], rest: ReadRest<Place>, version: string,
+  ): Promise<OpenedIndex<Row> | undefined> {
+    for (const peer of peers) {
+      const opened = await this.#attempt(peer, () => this.#scan(peer, 0, rest))
+      if (opened === 'absent' || opened === undefined) continue
+      if (opened.head.version === version) return opened
+      this.#release(opened)
+    }
+    return undefined
+  }
+
+  /** @throws ApiError when there is no replica, or the query has ended */
+  #assertAny(peers: readonly Peer[]): void {
+    if (peers.length === 0 || this.#request.signal.aborted) throw shardFailure([...this.#failed.values()])
+  }
+
+  #release({ pages }: OpenedIndex<Row>): void {
+    this.#scope.background.track(releasePages(pages))
   }
 
   /** Returns undefined when the replica that was chosen has failed. */
@@ -179,4 +220,9 @@ export class ShardIndex<Place, Row> {
 
 function isHead(row: unknown): row is IndexHead {
   return (row as Partial<IndexHead>).kind === 'head'
+}
+
+function rowsChanged(): ApiError {
+  const reason = 'A replica failed during the answer, and the rows of the view have changed since it began. Try again.'
+  return new ApiError('service_unavailable', reason)
 }

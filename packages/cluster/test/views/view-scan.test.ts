@@ -72,6 +72,54 @@ describe('a scan of a view', () => {
     }
   })
 
+  describe('whose replica fails in the middle', () => {
+    const moved = { ...documents[39]!, keys: [-1] }
+
+    /** Begins an answer of a, which fails behind its first rows. @param meanwhile runs when the answer has begun */
+    async function interrupted(
+      world: IndexWorld, query: Partial<ViewQuery>, meanwhile: () => Promise<void>,
+    ): Promise<readonly TestRow[]> {
+      const scope = world.viewScope('out')
+      const answer = await world.during(scanView(scope, world.db, { ...everything, ...query }, request()))
+      await meanwhile()
+      world.faults.set('a', { kind: 'break-scan', afterPages: 0 })
+      try {
+        return await world.during(testRows(answer.rows))
+      } finally {
+        await answer.close()
+      }
+    }
+
+    const begin = async (): Promise<IndexWorld> =>
+      filled(new IndexWorld({ q: 1, nodes: ['a', 'b', 'out'], n: 2, coordinator: { listPageRows: 7 } }))
+
+    it('never contains rows of two states', async () => {
+      const world = await begin()
+      await rowsVia(world, 'out')
+      await expectError(interrupted(world, {}, () => world.write([moved])), 'service unavailable')
+      expect(world.openScans).to.equal(0)
+    })
+
+    it('is completed by a replica whose index is behind', async () => {
+      const world = await begin()
+      expect(await interrupted(world, {}, async () => {})).to.deep.equal(all)
+      expect(world.calls.some(({ node, verb }) => node === 'b' && verb === 'buildIndex')).to.equal(true)
+    })
+
+    it('is completed by an index that is as old as that of the failed replica', async () => {
+      const world = await begin()
+      for (const node of ['a', 'b']) {
+        world.cut('out', node === 'a' ? 'b' : 'a')
+        await rowsVia(world, 'out')
+        world.heal()
+      }
+      await world.write([moved])
+      world.calls.length = 0
+      expect(await interrupted(world, { update: false }, async () => {})).to.deep.equal(all)
+      expect(world.calls.map(({ verb }) => verb)).not.to.include('buildIndex')
+    })
+  })
+
   it('fails when no replica of a shard is left, before the rows and in the middle of them', async () => {
     const world = await filled(new IndexWorld({ q: 2, nodes: ['a', 'b', 'out'], n: 2 }))
     for (const node of ['a', 'b']) world.faults.set(node, { kind: 'break-scan', afterPages: 1 })
