@@ -7,8 +7,11 @@ import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-ch
 import type { CallKind, CallReply } from './child/messages.ts'
 import { itemsText } from './functions/items-text.ts'
 import { readCallOutcomes, readMapOutcomes, type ReadOutcomes } from './functions/outcome-text.ts'
+import { respondText } from './functions/respond-text.ts'
 import { SandboxError } from './sandbox.ts'
-import type { CallOutcome, JsonText, MapOutcome, Sandbox, SandboxFunction, SandboxLimits } from './sandbox.ts'
+import type {
+  CallOutcome, JsonText, MapOutcome, RespondArguments, Sandbox, SandboxFunction, SandboxLimits,
+} from './sandbox.ts'
 import { childMetrics } from './sandbox-metrics.ts'
 
 /** How often in milliseconds time and memory of the children are checked while one of them works. */
@@ -68,19 +71,24 @@ export class IsolateSandbox implements Sandbox {
   }
 
   async compile(called: SandboxFunction): Promise<void> {
-    await this.#add(called, 'compile', [])
+    await this.#add(called, 'compile', 0, Buffer.alloc(0))
   }
 
   async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
     if (documents.length === 0) return []
-    const text = await this.#add(called, 'map', documents)
+    const text = await this.#addItems(called, 'map', documents)
     return this.#read(called, () => readMapOutcomes(text, documents.length))
   }
 
   async call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]> {
     if (argumentLists.length === 0) return []
-    const text = await this.#add(called, 'call', argumentLists)
+    const text = await this.#addItems(called, 'call', argumentLists)
     return this.#read(called, () => readCallOutcomes(text, argumentLists.length))
+  }
+
+  async respond(called: SandboxFunction, given: RespondArguments): Promise<CallOutcome> {
+    const text = await this.#add(called, 'respond', 1, Buffer.from(respondText(given)))
+    return this.#read(called, () => readCallOutcomes(text, 1))[0] as CallOutcome
   }
 
   /** Ends all children. Calls that wait or run reject with `closed`. */
@@ -90,16 +98,21 @@ export class IsolateSandbox implements Sandbox {
     for (const member of this.#children) this.#kill(member, 'closed')
   }
 
-  #add(called: SandboxFunction, kind: CallKind, items: readonly JsonText[]): Promise<string> {
+  async #addItems(called: SandboxFunction, kind: 'map' | 'call', items: readonly JsonText[]): Promise<string> {
     const { callItemsMax } = this.#options.limits
+    if (this.#refusal !== undefined) throw this.#refusal
+    if (items.length > callItemsMax) {
+      throw new SandboxError('too_large', `The call has ${items.length} items; the limit is ${callItemsMax}`)
+    }
+    return this.#add(called, kind, items.length, itemsText(items))
+  }
+
+  /** @param items the items of `Environment.run`, as UTF-8 */
+  #add(called: SandboxFunction, kind: CallKind, count: number, items: Buffer): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#refusal !== undefined) throw this.#refusal
-      if (items.length > callItemsMax) {
-        throw new SandboxError('too_large', `The call has ${items.length} items; the limit is ${callItemsMax}`)
-      }
-      const text = itemsText(items)
-      const bytes = text.length + called.source.length + called.modules.length
-      this.#queue.add({ called, kind, count: items.length, items: text, bytes, retried: false, resolve, reject })
+      const bytes = items.length + called.source.length + called.modules.length
+      this.#queue.add({ called, kind, count, items, bytes, retried: false, resolve, reject })
       this.#planDispatch()
     })
   }

@@ -1,10 +1,11 @@
 import { createContext, runInContext, Script } from 'node:vm'
-import { environmentScript, type Environment } from './functions/environment.ts'
+import { environmentScript, type Environment, type RunKind } from './functions/environment.ts'
 import { compileFunction, ScriptSyntaxError, sourceName, type ScriptContext } from './functions/function-source.ts'
 import { itemsText } from './functions/items-text.ts'
 import { readCallOutcomes, readMapOutcomes } from './functions/outcome-text.ts'
+import { respondText } from './functions/respond-text.ts'
 import { defaultSandboxLimits, SandboxError } from './sandbox.ts'
-import type { CallOutcome, JsonText, MapOutcome, Sandbox, SandboxFunction } from './sandbox.ts'
+import type { CallOutcome, JsonText, MapOutcome, RespondArguments, Sandbox, SandboxFunction } from './sandbox.ts'
 
 /** The isolates of one sandbox; beyond this number the oldest one is dropped. */
 const isolatesMax = 64
@@ -28,20 +29,28 @@ export class MemorySandbox implements Sandbox {
   }
 
   async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
-    return readMapOutcomes(this.#run(called, 'map', documents), documents.length).outcomes
+    return readMapOutcomes(this.#runItems(called, 'map', documents), documents.length).outcomes
   }
 
   async call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]> {
-    return readCallOutcomes(this.#run(called, 'call', argumentLists), argumentLists.length).outcomes
+    return readCallOutcomes(this.#runItems(called, 'call', argumentLists), argumentLists.length).outcomes
   }
 
-  #run(called: SandboxFunction, kind: 'map' | 'call', items: readonly JsonText[]): string {
-    const { callItemsMax, resultLengthMax } = defaultSandboxLimits
+  async respond(called: SandboxFunction, given: RespondArguments): Promise<CallOutcome> {
+    return readCallOutcomes(this.#run(called, 'respond', respondText(given), 1), 1).outcomes[0] as CallOutcome
+  }
+
+  #runItems(called: SandboxFunction, kind: 'map' | 'call', items: readonly JsonText[]): string {
+    if (items.length > defaultSandboxLimits.callItemsMax) {
+      throw new SandboxError('too_large', 'The call has too many items')
+    }
+    return this.#run(called, kind, itemsText(items).toString(), items.length)
+  }
+
+  #run(called: SandboxFunction, kind: RunKind, items: string, count: number): string {
     const { environment, value } = this.#compiled(called)
-    const text = items.length > callItemsMax
-      ? null
-      : environment.run(value, kind, itemsText(items).toString(), items.length, resultLengthMax)
-    if (text === null) throw new SandboxError('too_large', 'The call has too many items or too long results')
+    const text = environment.run(value, kind, items, count, defaultSandboxLimits.resultLengthMax)
+    if (text === null) throw new SandboxError('too_large', 'The call has too long results')
     return text
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { respondTests } from './sandbox-respond-suite.ts'
 import { SandboxError, type MapOutcome, type Sandbox, type SandboxFunction, type SourcePosition } from './sandbox.ts'
 
 export interface SandboxSuiteHost {
@@ -217,6 +218,8 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         assert(outcome?.kind === 'error' && /module 'views\/lib\/syntax'/.test(outcome.message))
       })
     })
+
+    respondTests(() => sandbox)
 
     it('refuses calls with too many items, and too long results', async () => {
       const many = await refusal(sandbox.map(functionOf('doc => {}'), Array(1001).fill('{}')))

@@ -5,7 +5,8 @@
  *
  * A source is `function (doc) {}`, with or without a name, an arrow function, another expression that returns a
  * function, or a script whose last statement is one of these. The language is that of the running Node.js. Functions
- * find the globals `emit`, `sum`, `isArray`, `toJSON`, `log` and `require`, and none of Node.js.
+ * find the globals `emit`, `sum`, `isArray`, `toJSON`, `log` and `require`, and none of Node.js. Show and list
+ * functions also find `provides`, `registerType`, `start`, `send` and `getRow`, which throw in all other functions.
  */
 export interface Sandbox {
   /**
@@ -25,13 +26,32 @@ export interface Sandbox {
   map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]>
   /**
    * Calls a function with each list of arguments, in their order. Each text is a JSON array: `[newDoc, oldDoc, userCtx,
-   * secObj]` for a validation, `[keys, values, rereduce]` for a reduce function.
+   * secObj]` for a validation, `[keys, values, rereduce]` for a reduce function. `this` is the value of `modules`.
    *
    * @param argumentLists at most `SandboxLimits.callItemsMax` lists
    * @returns one outcome for each list
    * @throws SandboxError
    */
   call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]>
+  /**
+   * Calls a show or list function. `this` is the value of `modules`.
+   *
+   * @returns as a value: the response object, whose members `headers` and `body` contain what the function and its
+   *   `provides` functions returned, and what they passed to `start` and `send`. The function made the object, so
+   *   that any member may have any type. A text that the function returned is the `body`.
+   * @throws SandboxError, `too_large` when the response is longer than `SandboxLimits.resultLengthMax`
+   */
+  respond(called: SandboxFunction, given: RespondArguments): Promise<CallOutcome>
+}
+
+/** What a show or list function receives. The JSON texts must not contain line breaks. */
+export interface RespondArguments {
+  /** JSON array: `[doc, req]` for a show function, `[head, req]` for a list function. */
+  readonly argumentList: string
+  /** The rows that `getRow` returns, as JSON. */
+  readonly rows?: readonly string[]
+  /** JSON of what `getRow` throws behind these rows. Without it `getRow` returns null there. */
+  readonly rowsLeft?: string
 }
 
 /** Valid JSON, as text or as its UTF-8 bytes. */
@@ -43,7 +63,10 @@ export interface SandboxFunction {
   readonly database: string
   /** The id of the design document. */
   readonly designDocument: string
-  /** JSON text of an object. `require('a/b')` finds the source text of a module in its member `a`, member `b`. */
+  /**
+   * JSON text of an object, for instance the design document. `require('a/b')` finds the source text of a module in its
+   * member `a`, member `b`.
+   */
   readonly modules: string
   readonly source: string
 }

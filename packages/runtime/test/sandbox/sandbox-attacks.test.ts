@@ -18,9 +18,9 @@ describe('a hostile function costs its own call an error and nothing else', func
 
   // The other database's calls run before, beside and after the attack.
   const neighbour = functionOf('n => n + 1', 'neighbour')
-  async function attack(source: string): Promise<string> {
+  async function attack(source: string, run = call): Promise<string> {
     expect(await call(neighbour, ['[1]'])).to.deep.equal([{ kind: 'value', json: '2' }])
-    const outcome = codeOf(call(functionOf(source, 'hostile')))
+    const outcome = codeOf(run(functionOf(source, 'hostile')))
     const beside = await Promise.all(Array.from({ length: 10 }, (_, n) => call(neighbour, [`[${n}]`])))
     expect(beside.flat()).to.deep.equal(Array.from({ length: 10 }, (_, n) => ({ kind: 'value', json: `${n + 1}` })))
     const code = await outcome
@@ -84,6 +84,29 @@ describe('a hostile function costs its own call an error and nothing else', func
       expect(await call(neighbour, ['[1]'])).to.deep.equal([{ kind: 'value', json: '2' }])
       expect(codes).to.include(await outcome)
       await sandbox.compile(functionOf('() => 7', 'hostile'))
+    })
+  }
+
+  const responses: Readonly<Record<string, readonly [source: string, ...codes: string[]]>> = {
+    'an endless send': ['() => { for (;;) { try { send("x".repeat(1e6)) } catch {} } }', 'timeout'],
+    'a send of a huge text': ['() => { send("x".repeat(2 ** 29 - 24)) }', 'too_large', ...exhaustion],
+    'an endless send of small texts': ['() => { for (;;) send("x") }', 'too_large', ...exhaustion],
+    'an endless loop in what it sends': ['() => { send({ toString() { for (;;); } }) }', 'timeout'],
+    'an endless reading behind the last row': ['() => { while (getRow() === null); }', 'timeout'],
+    'an endless loop in what it provides': ['() => { provides("html", () => { for (;;); }) }', 'timeout'],
+    'a flood of formats': ['() => { for (;;) provides("html", () => {}) }', ...exhaustion],
+    'a flood of types': ['() => { for (let n = 0; ; n++) registerType("x" + n, "text/x") }', ...exhaustion],
+    'a list function that calls itself without end': [
+      'function f() { provides("html", () => f()); return f() }', 'error', ...exhaustion,
+    ],
+    'headers that are a proxy': [
+      '() => { start({ headers: new Proxy({}, { ownKeys() { throw new Error("keys") } }) }) }', 'error',
+    ],
+  }
+  for (const [name, [source, ...codes]] of Object.entries(responses)) {
+    it(`in a show or list function: ${name}`, async () => {
+      const run = async (called: SandboxFunction) => [await sandbox.respond(called, { argumentList: '[{},{}]' })]
+      expect(codes).to.include(await attack(source, run))
     })
   }
 
@@ -167,6 +190,29 @@ describe('a function reaches nothing outside of its isolate', () => {
     expect(await valueOf(functionOf('() => typeof secret', 'other', '_design/a'))).to.equal('"undefined"')
   })
 
+  it('no process through the globals of show and list functions, nor through the request', async () => {
+    const source = `(doc, req) => {
+      const seen = [provides, registerType, start, send, getRow, req.constructor, req.headers, this, getRow()]
+      return seen.map(each => each.constructor.constructor("return typeof process")()).join()
+    }`
+    const given = { argumentList: '[null,{"headers":{},"__proto__":{"polluted":true}}]', rows: ['{}'] }
+    const outcome = await opened.respond(functionOf(source), given)
+    expect(outcome).to.deep.include({ kind: 'value' })
+    expect('json' in outcome && JSON.parse(outcome.json)).to.deep.equal({
+      headers: {}, body: Array(9).fill('undefined').join(),
+    })
+  })
+
+  it('no rows, formats or parts of another call', async () => {
+    const keep = '() => { globalThis.kept = [send, getRow]; send("mine"); return String(getRow()) }'
+    const use = '() => { kept[0]("late"); return String(kept[1]()) }'
+    const of = (source: string) => functionOf(source, 'keeper')
+    await opened.respond(of(keep), { argumentList: '[]', rows: ['"first"', '"second"'] })
+    expect(await opened.respond(of(use), { argumentList: '[]', rows: ['"own"'] }))
+      .to.deep.equal({ kind: 'value', json: '{"headers":{},"body":"lateown"}' })
+    expect((await opened.call(of('() => kept[1]()'), ['[]']))[0]).to.deep.include({ kind: 'error' })
+  })
+
   it('no other functions by changing what is shared', async () => {
     const spoil = `() => {
       JSON.parse = JSON.stringify = () => "spoiled"
@@ -186,5 +232,11 @@ describe('a function reaches nothing outside of its isolate', () => {
     // What it does to its own design document are errors or odd values of that document's calls.
     const own = await opened.map(functionOf('doc => { throw new TypeError("x") }', 'spoiled'), ['{}', '{}'])
     expect(own).to.have.length(2)
+    const given = { argumentList: '[null,{}]', rows: ['1'] }
+    const source = '() => { provides("html", getRow) }'
+    expect(await opened.respond(functionOf(source, 'spoiled'), given)).to.have.property('kind')
+    expect(await opened.respond(functionOf(source, 'clean'), given)).to.deep.equal({
+      kind: 'value', json: '{"headers":{"Content-Type":"text/html; charset=utf-8"},"body":"1"}',
+    })
   })
 })

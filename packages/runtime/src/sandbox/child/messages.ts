@@ -2,6 +2,7 @@
  * The messages between a node and one of its sandbox processes. Each is a frame: two lengths as 32-bit little-endian
  * numbers, a header as JSON, and a body. The child first sends `Hello`, and then one `Reply` for each `Request`.
  */
+import type { RunKind } from '../functions/environment.ts'
 
 /** Tells whether the child can run functions. */
 export interface Hello { readonly unsupported: string | null }
@@ -16,7 +17,7 @@ export interface Request {
   readonly drop: readonly number[]
 }
 
-export type CallKind = 'compile' | 'map' | 'call'
+export type CallKind = 'compile' | RunKind
 
 export interface RequestedCall {
   readonly isolate: number
@@ -24,7 +25,7 @@ export interface RequestedCall {
   readonly kind: CallKind
   /** Number of items. */
   readonly count: number
-  /** Number of bytes of the items in the body: a JSON array. The items of the calls follow each other. */
+  /** Number of bytes of the items in the body (`Environment.run`). The items of the calls follow each other. */
   readonly bytes: number
 }
 

@@ -24,7 +24,7 @@ export interface ChildCall {
   readonly called: SandboxFunction
   readonly kind: CallKind
   readonly count: number
-  /** JSON array of the documents or argument lists, as UTF-8. */
+  /** The items of `Environment.run`, as UTF-8. */
   readonly items: Uint8Array
 }
 

@@ -5,18 +5,24 @@
  * changes stay in the context, which holds no other design document.
  */
 import { sourceName } from './function-source.ts'
+import { MediaTypes } from './media-types.ts'
+import { OpenResponse } from './open-response.ts'
+import { createResponder } from './responder.ts'
+
+export type RunKind = 'map' | 'call' | 'respond'
 
 /** What a host calls in a context. Only texts and the function itself cross between the two. */
 export interface Environment {
   /**
    * Calls a function once for each item, and returns the outcomes as text (`outcome-text.ts`).
    *
-   * @param kind `map`: the function emits rows; `call`: it returns a value
-   * @param items JSON array of the documents (map) or of the argument lists (call)
+   * @param kind `map`: the function emits rows; `call`: it returns a value; `respond`: it is a show or list function
+   * @param items JSON array of the documents (map) or of the argument lists (call), or the text that `respondText`
+   *   returns
    * @param count number of the items
    * @param lengthMax length of the returned text; when it would be longer, null is returned
    */
-  run(called: unknown, kind: 'map' | 'call', items: string, count: number, lengthMax: number): string | null
+  run(called: unknown, kind: RunKind, items: string, count: number, lengthMax: number): string | null
 }
 
 /**
@@ -31,6 +37,11 @@ export function environmentScript(modules: string): string {
     ${createLoader}
     ${createFailures}
     ${createFreezer}
+    ${createInvoker}
+    ${createGlobals}
+    ${MediaTypes}
+    ${OpenResponse}
+    ${createResponder}
     return (${createEnvironment})(${parameters})
   })()`
 }
@@ -38,26 +49,84 @@ export function environmentScript(modules: string): string {
 function createEnvironment(
   scope: Record<string, unknown>, modulesText: string, functionName: string,
 ): Environment {
-  const { parse, stringify } = JSON
-  const { apply } = Reflect
+  const { parse } = JSON
   const ErrorClass = Error
-  const PromiseClass = Promise
-  const { then } = Promise.prototype
-  const logLinesMax = 100
   const texts = createTexts()
-  const load = createLoader(parse(modulesText) as Record<string, unknown>)
+  const modules = parse(modulesText) as Record<string, unknown>
+  const load = createLoader(modules)
   const failure = createFailures(functionName, texts)
   const freeze = createFreezer()
-  let rows = ''
-  let rowCount = 0
-  let logged = ''
-  let logLines = 0
+  const invoke = createInvoker()
+  const written = createGlobals(scope, texts)
+  scope['require'] = (path: string) => load(path, [])
+  const respond = createResponder(scope, (called, argumentList) => invoke(called, modules, argumentList))
+
+  function runOne(called: unknown, kind: 'map' | 'call', item: unknown): string {
+    written.rows = ''
+    written.rowCount = 0
+    try {
+      if (kind === 'call') return `=${texts.json(invoke(called, modules, item as unknown[]))}\n`
+      freeze(item)
+      invoke(called, undefined, [item])
+      return `${written.rowCount}\n${written.rows}`
+    } catch (error) {
+      return failure(error)
+    }
+  }
+
+  function runItems(called: unknown, kind: 'map' | 'call', text: string, count: number, lengthMax: number): string {
+    const items = parse(text) as unknown[]
+    if (items.length !== count) throw new ErrorClass(`The text has ${items.length} items instead of ${count}.`)
+    let outcomes = ''
+    for (let index = 0; index < count && outcomes.length + written.logged.length <= lengthMax; index++) {
+      outcomes += runOne(called, kind, items[index])
+    }
+    return outcomes
+  }
+
+  function runResponse(called: unknown, text: string, lengthMax: number): string | null {
+    try {
+      const response = respond(called, text, lengthMax)
+      return response === null ? null : `=${texts.json(response)}\n`
+    } catch (error) {
+      return failure(error)
+    }
+  }
+
+  return {
+    run: (called, kind, items, count, lengthMax) => {
+      written.logged = ''
+      written.logLines = 0
+      const outcomes = kind === 'respond'
+        ? runResponse(called, items, lengthMax) : runItems(called, kind, items, count, lengthMax)
+      if (outcomes === null || outcomes.length + written.logged.length > lengthMax) return null
+      return outcomes + written.logged
+    },
+  }
+}
+
+/** What a function wrote by its globals. */
+interface Written {
+  /** The emitted rows, two lines for each. */
+  rows: string
+  rowCount: number
+  /** The logged texts, as lines of the outcomes. */
+  logged: string
+  /** The number of calls of `log`, also of those that are beyond the limit and had no effect. */
+  logLines: number
+}
+
+/** Sets the globals that every function finds, except `require`, and returns what they will write. */
+function createGlobals(scope: Record<string, unknown>, texts: Texts): Written {
+  const { stringify } = JSON
+  const logLinesMax = 100
+  const written: Written = { rows: '', rowCount: 0, logged: '', logLines: 0 }
 
   for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics']) delete scope[name]
   scope['emit'] = (key: unknown, value: unknown) => {
     const row = `${texts.json(key)}\n${texts.json(value)}\n`
-    rows += row
-    rowCount++
+    written.rows += row
+    written.rowCount++
   }
   scope['sum'] = (values: readonly number[]) => {
     let total = 0
@@ -67,40 +136,23 @@ function createEnvironment(
   scope['isArray'] = Array.isArray
   scope['toJSON'] = (value: unknown) => stringify(value)
   scope['log'] = (value: unknown) => {
-    if (logLines++ >= logLinesMax) return
-    logged += `#${texts.json(texts.shorten(typeof value === 'string' ? value : texts.json(value)))}\n`
+    if (written.logLines++ >= logLinesMax) return
+    written.logged += `#${texts.json(texts.shorten(typeof value === 'string' ? value : texts.json(value)))}\n`
   }
-  scope['require'] = (path: string) => load(path, [])
+  return written
+}
 
-  function runOne(called: unknown, kind: 'map' | 'call', item: unknown): string {
-    rows = ''
-    rowCount = 0
-    try {
-      if (kind === 'map') freeze(item)
-      const returned: unknown = apply(called as Function, undefined, kind === 'map' ? [item] : item as unknown[])
-      if (returned instanceof PromiseClass) {
-        apply(then, returned, [() => {}, () => {}])
-        throw new ErrorClass('The function is asynchronous. Functions of design documents must not be.')
-      }
-      return kind === 'map' ? `${rowCount}\n${rows}` : `=${texts.json(returned)}\n`
-    } catch (error) {
-      return failure(error)
-    }
-  }
-
-  return {
-    run: (called, kind, items, count, lengthMax) => {
-      const list = parse(items) as unknown[]
-      if (list.length !== count) throw new ErrorClass(`The text has ${list.length} items instead of ${count}.`)
-      logged = ''
-      logLines = 0
-      let outcomes = ''
-      for (let index = 0; index < count; index++) {
-        outcomes += runOne(called, kind, list[index])
-        if (outcomes.length + logged.length > lengthMax) return null
-      }
-      return outcomes + logged
-    },
+/** Returns the function that calls a function of the design document and refuses promises. */
+function createInvoker(): (called: unknown, receiver: unknown, argumentList: readonly unknown[]) => unknown {
+  const { apply } = Reflect
+  const ErrorClass = Error
+  const PromiseClass = Promise
+  const { then } = Promise.prototype
+  return (called, receiver, argumentList) => {
+    const returned: unknown = apply(called as Function, receiver, argumentList)
+    if (!(returned instanceof PromiseClass)) return returned
+    apply(then, returned, [() => {}, () => {}])
+    throw new ErrorClass('The function is asynchronous. Functions of design documents must not be.')
   }
 }
 

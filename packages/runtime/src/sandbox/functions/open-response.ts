@@ -1,0 +1,99 @@
+import type { MediaTypes, Offer } from './media-types.ts'
+import type { RespondCall } from './respond-text.ts'
+
+/**
+ * The response that a show or list function is making. The source text of this class is evaluated inside the context of
+ * a design document, like the functions of `environment.ts`. A design document that replaces built-in functions changes
+ * its own responses only.
+ */
+export class OpenResponse {
+  /** The rows of a list function, as lines of JSON. */
+  readonly #rows: string
+  /** Where the next row begins in `#rows`. */
+  #rowAt: number
+  readonly #call: RespondCall
+  readonly #lengthMax: number
+  #body = ''
+  /** What `start` received last, before a row was read with a body that was not empty. */
+  #started: unknown
+  #isBegun = false
+  readonly #offers: Offer[] = []
+  readonly #mediaTypes: MediaTypes
+  /** True when the body exceeded `#lengthMax`. The call fails, even if the function goes on. */
+  isTooLong = false
+  /** True when the function asked for rows that it was not given. The call fails, even if the function goes on. */
+  isRowMissing = false
+
+  /**
+   * @param rows text whose lines from `rowAt` on are the rows
+   * @param lengthMax length of the body
+   */
+  constructor(call: RespondCall, rows: string, rowAt: number, lengthMax: number, mediaTypes: MediaTypes) {
+    this.#call = call
+    this.#rows = rows
+    this.#rowAt = rowAt
+    this.#lengthMax = lengthMax
+    this.#mediaTypes = mediaTypes
+  }
+
+  provides(format: unknown, render: unknown): void {
+    this.#offers.push({ format: `${format}`, render })
+  }
+
+  registerType(format: unknown, mediaTypes: readonly unknown[]): void {
+    this.#mediaTypes.register(`${format}`, mediaTypes.map(String))
+  }
+
+  start(response: unknown): void {
+    if (!this.#isBegun) this.#started = response
+  }
+
+  send(chunk: unknown): void {
+    const text = `${chunk}`
+    if (this.#body.length + text.length > this.#lengthMax) {
+      this.isTooLong = true
+      throw new Error('The response is too long.')
+    }
+    this.#body += text
+  }
+
+  getRow(): unknown {
+    this.#isBegun ||= this.#body !== ''
+    if (this.#rowAt < this.#rows.length) {
+      const end = this.#rows.indexOf('\n', this.#rowAt)
+      const row = this.#rows.slice(this.#rowAt, end)
+      this.#rowAt = end + 1
+      return JSON.parse(row) as unknown
+    }
+    const { rowsLeft } = this.#call
+    if (rowsLeft === undefined) return null
+    this.isRowMissing = true
+    throw rowsLeft
+  }
+
+  /** Returns the response object of a function. @param invoke calls a function */
+  make(called: unknown, invoke: (called: unknown, argumentList: readonly unknown[]) => unknown): unknown {
+    const { argumentList } = this.#call
+    const returned = invoke(called, argumentList)
+    const selected = this.#offers.length > 0 ? this.#mediaTypes.select(this.#offers, argumentList[1]) : undefined
+    const rendered = selected && invoke(selected.render, [])
+    const { headers, code } = Object(this.#started) as { readonly headers?: object; readonly code?: unknown }
+    let response: object = { headers: { ...headers }, code }
+    for (const each of [returned, rendered]) response = this.#merged(response, each)
+    if (selected === undefined) return { ...response, body: this.#body || undefined }
+    const typed = { 'Content-Type': selected.mediaType, ...(response as { readonly headers: object }).headers }
+    return { ...response, headers: typed, body: this.#body || undefined }
+  }
+
+  /** Adds what a function returned: a text to the body, the members of an object to the response object. */
+  #merged(response: object, returned: unknown): object {
+    if (returned === undefined || returned === null) return response
+    if (typeof returned !== 'object') {
+      this.send(returned)
+      return response
+    }
+    const { headers, body, ...members } = returned as { readonly headers?: object; readonly body?: unknown }
+    if (body !== undefined) this.send(body)
+    return { ...response, ...members, headers: { ...(response as { readonly headers: object }).headers, ...headers } }
+  }
+}
