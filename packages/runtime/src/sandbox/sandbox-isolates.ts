@@ -5,6 +5,7 @@ import { CallQueue, type PendingCall } from './call-queue.ts'
 import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
 import type { CallKind, CallReply } from './child/messages.ts'
+import type { ItemsKind } from './functions/environment.ts'
 import { itemsText } from './functions/items-text.ts'
 import { readCallOutcomes, readMapOutcomes, type ReadOutcomes } from './functions/outcome-text.ts'
 import { respondText } from './functions/respond-text.ts'
@@ -86,6 +87,14 @@ export class IsolateSandbox implements Sandbox {
     return this.#read(called, () => readCallOutcomes(text, argumentLists.length))
   }
 
+  async filter(
+    called: SandboxFunction, request: JsonText, documents: readonly JsonText[],
+  ): Promise<readonly CallOutcome[]> {
+    if (documents.length === 0) return []
+    const text = await this.#addItems(called, 'filter', documents, [request])
+    return this.#read(called, () => readCallOutcomes(text, documents.length))
+  }
+
   async respond(called: SandboxFunction, given: RespondArguments): Promise<CallOutcome> {
     const text = await this.#add(called, 'respond', 1, Buffer.from(respondText(given)))
     return this.#read(called, () => readCallOutcomes(text, 1))[0] as CallOutcome
@@ -98,13 +107,16 @@ export class IsolateSandbox implements Sandbox {
     for (const member of this.#children) this.#kill(member, 'closed')
   }
 
-  async #addItems(called: SandboxFunction, kind: 'map' | 'call', items: readonly JsonText[]): Promise<string> {
+  /** @param shared values for all items, which precede them */
+  async #addItems(
+    called: SandboxFunction, kind: ItemsKind, items: readonly JsonText[], shared: readonly JsonText[] = [],
+  ): Promise<string> {
     const { callItemsMax } = this.#options.limits
     if (this.#refusal !== undefined) throw this.#refusal
     if (items.length > callItemsMax) {
       throw new SandboxError('too_large', `The call has ${items.length} items; the limit is ${callItemsMax}`)
     }
-    return this.#add(called, kind, items.length, itemsText(items))
+    return this.#add(called, kind, items.length, itemsText([...shared, ...items]))
   }
 
   /** @param items the items of `Environment.run`, as UTF-8 */

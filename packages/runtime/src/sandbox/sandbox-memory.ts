@@ -1,5 +1,5 @@
 import { createContext, runInContext, Script } from 'node:vm'
-import { environmentScript, type Environment, type RunKind } from './functions/environment.ts'
+import { environmentScript, type Environment, type ItemsKind, type RunKind } from './functions/environment.ts'
 import { compileFunction, ScriptSyntaxError, sourceName, type ScriptContext } from './functions/function-source.ts'
 import { itemsText } from './functions/items-text.ts'
 import { readCallOutcomes, readMapOutcomes } from './functions/outcome-text.ts'
@@ -36,15 +36,24 @@ export class MemorySandbox implements Sandbox {
     return readCallOutcomes(this.#runItems(called, 'call', argumentLists), argumentLists.length).outcomes
   }
 
+  async filter(
+    called: SandboxFunction, request: JsonText, documents: readonly JsonText[],
+  ): Promise<readonly CallOutcome[]> {
+    return readCallOutcomes(this.#runItems(called, 'filter', documents, [request]), documents.length).outcomes
+  }
+
   async respond(called: SandboxFunction, given: RespondArguments): Promise<CallOutcome> {
     return readCallOutcomes(this.#run(called, 'respond', respondText(given), 1), 1).outcomes[0] as CallOutcome
   }
 
-  #runItems(called: SandboxFunction, kind: 'map' | 'call', items: readonly JsonText[]): string {
+  /** @param shared values for all items, which precede them */
+  #runItems(
+    called: SandboxFunction, kind: ItemsKind, items: readonly JsonText[], shared: readonly JsonText[] = [],
+  ): string {
     if (items.length > defaultSandboxLimits.callItemsMax) {
       throw new SandboxError('too_large', 'The call has too many items')
     }
-    return this.#run(called, kind, itemsText(items).toString(), items.length)
+    return this.#run(called, kind, itemsText([...shared, ...items]).toString(), items.length)
   }
 
   #run(called: SandboxFunction, kind: RunKind, items: string, count: number): string {

@@ -104,6 +104,34 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
       })
     })
 
+    describe('filter functions', () => {
+      const filter = (source: string, request: string, ...documents: string[]) =>
+        sandbox.filter({ ...functionOf(source), modules: '{"limit":2}' }, request, documents)
+
+      it('get each document with the request, and the design document as this', async () => {
+        const source = 'function (doc, req) { return doc.n > this.limit || doc.n === req.query.n }'
+        assert.deepEqual(await filter(source, '{"query":{"n":1}}', '{"n":1}', '{"n":2}', '{"n":3}'), [
+          { kind: 'value', json: 'true' }, { kind: 'value', json: 'false' }, { kind: 'value', json: 'true' },
+        ])
+        assert.deepEqual(await filter(source, '{}'), [])
+      })
+
+      it('let a document pass for every true value', async () => {
+        const passing = ['1', '"a"', '{}', '[]', 'Infinity', '1n', '() => {}']
+        const values = [...passing, '0', '""', 'null', 'undefined', 'NaN', '0n']
+        const outcomes = values.map(value => ({ kind: 'value', json: String(passing.includes(value)) }))
+        const documents = values.map((_, at) => `{"at":${at}}`)
+        assert.deepEqual(await filter(`doc => [${values.join()}][doc.at]`, '{}', ...documents), outcomes)
+      })
+
+      it('fail for the documents for which they throw', async () => {
+        const source = 'doc => { if (doc.bad) throw "no"; return true }'
+        assert.deepEqual(await filter(source, '{}', '{"bad":1}', '{}'), [
+          { kind: 'thrown', json: '"no"' }, { kind: 'value', json: 'true' },
+        ])
+      })
+    })
+
     it('reports functions that are asynchronous', async () => {
       const source = 'async function () { throw new Error("late") }'
       for (const outcomes of [await call(source, '[]'), await map(source, '{}')]) {

@@ -34,6 +34,15 @@ export interface Sandbox {
    */
   call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]>
   /**
+   * Calls a filter function with each document and the request, in their order. `this` is the value of `modules`.
+   *
+   * @param request the second argument of each call
+   * @param documents at most `SandboxLimits.callItemsMax` documents
+   * @returns one outcome for each document: the value is `true` or `false`
+   * @throws SandboxError
+   */
+  filter(called: SandboxFunction, request: JsonText, documents: readonly JsonText[]): Promise<readonly CallOutcome[]>
+  /**
    * Calls a show or list function. `this` is the value of `modules`.
    *
    * @returns as a value: the response object, whose members `headers` and `body` contain what the function and its

@@ -9,16 +9,20 @@ import { MediaTypes } from './media-types.ts'
 import { OpenResponse } from './open-response.ts'
 import { createResponder } from './responder.ts'
 
-export type RunKind = 'map' | 'call' | 'respond'
+/** A call of a function for one or more items. */
+export type ItemsKind = 'map' | 'call' | 'filter'
+
+export type RunKind = ItemsKind | 'respond'
 
 /** What a host calls in a context. Only texts and the function itself cross between the two. */
 export interface Environment {
   /**
    * Calls a function once for each item, and returns the outcomes as text (`outcome-text.ts`).
    *
-   * @param kind `map`: the function emits rows; `call`: it returns a value; `respond`: it is a show or list function
-   * @param items JSON array of the documents (map) or of the argument lists (call), or the text that `respondText`
-   *   returns
+   * @param kind `map`: the function emits rows; `call`: it returns a value; `filter`: it returns whether a document
+   *   passes; `respond`: it is a show or list function
+   * @param items JSON array of the documents (map), of the argument lists (call), or of the request and then the
+   *   documents (filter); or the text that `respondText` returns
    * @param count number of the items
    * @param lengthMax length of the returned text; when it would be longer, null is returned
    */
@@ -61,10 +65,12 @@ function createEnvironment(
   scope['require'] = (path: string) => load(path, [])
   const respond = createResponder(scope, (called, argumentList) => invoke(called, modules, argumentList))
 
-  function runOne(called: unknown, kind: 'map' | 'call', item: unknown): string {
+  /** @param request the second argument of a filter function */
+  function runOne(called: unknown, kind: ItemsKind, item: unknown, request: unknown): string {
     written.rows = ''
     written.rowCount = 0
     try {
+      if (kind === 'filter') return invoke(called, modules, [item, request]) ? '=true\n' : '=false\n'
       if (kind === 'call') return `=${texts.json(invoke(called, modules, item as unknown[]))}\n`
       freeze(item)
       invoke(called, undefined, [item])
@@ -74,12 +80,14 @@ function createEnvironment(
     }
   }
 
-  function runItems(called: unknown, kind: 'map' | 'call', text: string, count: number, lengthMax: number): string {
+  function runItems(called: unknown, kind: ItemsKind, text: string, count: number, lengthMax: number): string {
     const items = parse(text) as unknown[]
-    if (items.length !== count) throw new ErrorClass(`The text has ${items.length} items instead of ${count}.`)
+    const first = kind === 'filter' ? 1 : 0
+    const end = first + count
+    if (items.length !== end) throw new ErrorClass(`The text has ${items.length} items instead of ${end}.`)
     let outcomes = ''
-    for (let index = 0; index < count && outcomes.length + written.logged.length <= lengthMax; index++) {
-      outcomes += runOne(called, kind, items[index])
+    for (let index = first; index < end && outcomes.length + written.logged.length <= lengthMax; index++) {
+      outcomes += runOne(called, kind, items[index], items[0])
     }
     return outcomes
   }

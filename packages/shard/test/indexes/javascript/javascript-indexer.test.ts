@@ -114,6 +114,7 @@ describe('the indexer of functions in JavaScript', () => {
       map: async (called, documents) => (await trusted.map(called, documents)).map(outcome => outcome.kind === 'rows'
         ? { kind: 'rows', rows: outcome.rows.map(row => ({ ...row, ...JSON.parse(row.value) as object })) } : outcome),
       call: async (_called, lists) => lists.map(() => ({ kind: 'value', json: '"open' })),
+      filter: (called, request, documents) => trusted.filter(called, request, documents),
       respond: (called, given) => trusted.respond(called, given),
     })
     await hostile.write({ a: { key: '1] ' }, b: { value: '1,2' }, c: { key: '1e400' }, d: { value: '' }, e: {} })
