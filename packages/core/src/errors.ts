@@ -4,7 +4,7 @@
  * Outcomes of single documents, such as conflicts, are values and are not thrown.
  */
 
-interface ErrorEntry { readonly status: number; readonly error: string; readonly reason?: string }
+export interface ErrorEntry { readonly status: number; readonly error: string; readonly reason?: string }
 
 export const errorRegistry = {
   bad_request: { status: 400, error: 'bad_request' },
@@ -32,6 +32,8 @@ export const errorRegistry = {
   deleted: { status: 404, error: 'not_found', reason: 'deleted' },
   database_missing: { status: 404, error: 'not_found', reason: 'Database does not exist.' },
   not_found: { status: 404, error: 'not_found' },
+  show_error: { status: 404, error: 'show_error', reason: 'Invalid path.' },
+  update_error: { status: 404, error: 'update_error', reason: 'Invalid path.' },
   method_not_allowed: { status: 405, error: 'method_not_allowed' },
   not_acceptable: { status: 406, error: 'not_acceptable' },
   request_timeout: { status: 408, error: 'request_timeout', reason: 'The body of the request came too slowly.' },
@@ -81,11 +83,13 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   /**
-   * @param name entry of the registry
+   * @param kind name of an entry of the registry; or an entry, for errors that functions of design documents name
    * @param reason replaces the entry's default reason; it should name the refused value, the limit and what to do
    */
-  constructor(name: ErrorName, reason?: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
-    const entry: ErrorEntry = errorRegistry[name]
+  constructor(
+    kind: ErrorName | ErrorEntry, reason?: string, options: { headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    const entry: ErrorEntry = typeof kind === 'string' ? errorRegistry[kind] : kind
     super(reason ?? entry.reason ?? entry.error, { cause: options.cause })
     this.name = 'ApiError'
     this.status = entry.status

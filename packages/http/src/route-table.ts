@@ -38,10 +38,12 @@ import { getPurgedInfos, postPurge } from './routes/purge.ts'
 import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
 import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
 import { deleteSession, getSession, postSession } from './routes/session.ts'
+import { getShow, refuseShowPath } from './routes/show.ts'
 import { getShardOfDocument, getShards, postEnsureFullCommit, postSynchronizeShards } from './routes/shards.ts'
 import {
   deleteTimeSequence, getPartition, getTimeSequence, postCleanup, postCompact, postCompactDesign,
 } from './routes/upkeep.ts'
+import { postUpdate, refuseUpdateMethod, refuseUpdatePath } from './routes/update.ts'
 import { getDesignInfo, postViewCleanup } from './routes/view-upkeep.ts'
 import { listPartitionView, listView, queryPartitionView, queryView } from './routes/view.ts'
 
@@ -166,9 +168,26 @@ export function databaseResources(): Readonly<Record<string, Resource>> {
     '/_design/{name}/_info': resource('design-info', 'member', 'GET', { GET: getDesignInfo }),
     '/_design/{name}/_view/{view}': resource('view', 'member', 'GET,POST,HEAD', { GET: listView, POST: listView }),
     '/_design/{name}/_view/{view}/queries': resource('view-queries', 'member', 'POST', { POST: queryView }),
+    ...functionResources(),
     ...partitionResources(),
     ...documentResources(),
     ...laterDatabaseResources(),
+  }
+}
+
+/** Functions of design documents that handle requests. */
+function functionResources(): Readonly<Record<string, Resource>> {
+  const show = resource('show', 'member', 'GET,HEAD,POST', { GET: getShow, POST: getShow })
+  const update = resource('update', 'member', 'POST,PUT,DELETE', {
+    POST: postUpdate, PUT: postUpdate, DELETE: postUpdate, '*': refuseUpdateMethod,
+  })
+  return {
+    '/_design/{name}/_show': { ...show, methods: { '*': refuseShowPath } },
+    '/_design/{name}/_show/{function}': show,
+    '/_design/{name}/_show/{function}/{id...}': show,
+    '/_design/{name}/_update': { ...update, methods: { '*': refuseUpdatePath } },
+    '/_design/{name}/_update/{function}': update,
+    '/_design/{name}/_update/{function}/{id...}': update,
   }
 }
 
@@ -233,9 +252,7 @@ function laterDatabaseResources(): Readonly<Record<string, Resource>> {
     '/_index/_bulk_delete': missingFeature('index', 'member', 'POST', 'Find is'),
     '/_index/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
     '/_index/_design/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
-    '/_design/{name}/_show/{path...}': anyMethod('show', 'Show functions are'),
     '/_design/{name}/_list/{path...}': anyMethod('list', 'List functions are'),
-    '/_design/{name}/_update/{path...}': anyMethod('update', 'Update functions are'),
     '/_design/{name}/_rewrite/{path...}': anyMethod('rewrite', 'Rewrites are'),
     '/_design/{name}/_search/{index}': missingFeature('search', 'member', 'GET,POST', 'Text search is'),
     '/_design/{name}/_search_info/{index}': missingFeature('search', 'member', 'GET', 'Text search is'),

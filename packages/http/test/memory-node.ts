@@ -12,7 +12,7 @@ import {
 } from '@sectional/cluster'
 import {
   createMemoryRuntime, ManualClock, MemoryLog, MemoryMachine, ResponseCutError, SeededRandom,
-  type HttpServer, type InjectedResponse, type MemoryRuntime, type PasswordDigest,
+  type HttpServer, type InjectedResponse, type MemoryRuntime, type PasswordDigest, type Sandbox,
 } from '@sectional/runtime'
 import {
   createHttpApi, httpDeclarations, type Configuration, type HttpApi, type HttpOptions, type NodeInformation,
@@ -46,11 +46,14 @@ export class MemoryNode {
       readonly nodes?: readonly string[]
       readonly http?: Partial<HttpOptions>
       readonly wrap?: (coordinator: CoordinatorNode) => CoordinatorNode
+      /** Runs the functions of design documents; by default a sandbox in this process. */
+      readonly sandbox?: Sandbox
     } = {},
   ) {
     const nodes = options.nodes ?? ['node1@127.0.0.1']
     this.runtime = createMemoryRuntime({ clock: this.clock, random: new SeededRandom(7), log: this.log })
-    const runtime = { ...this.runtime, machine: this.machine }
+    const { sandbox = this.runtime.sandbox } = options
+    const runtime = { ...this.runtime, machine: this.machine, sandbox }
     this.configuration = new MemoryConfiguration({ admins: { admin: adminHash } })
     this.control = new MemoryControlPlane(nodes, this.down)
     const coordinator = createCoordinator({

@@ -9,6 +9,7 @@ import { splitPath, splitTarget } from '../request/request-path.ts'
 import { userContext } from '../request/user.ts'
 import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
+import { usualCase } from './header-case.ts'
 
 /** Headers with credentials. No function sees them; `req.cookie` has the cookies except that of the session. */
 const credentials: ReadonlySet<string> = new Set([
@@ -83,11 +84,6 @@ function shownHeaders({ exchange }: RequestContext): Record<string, string | und
     Object.entries(exchange.headers).filter(([name]) => !credentials.has(name))
       .map(([name, value]) => [usualCase(name), value]),
   )
-}
-
-/** Capitalises each word of a header's name, as functions that were written for CouchDB expect: `User-Agent`. */
-export function usualCase(name: string): string {
-  return name.toLowerCase().replace(/(?:^|-)[a-z]/g, start => start.toUpperCase())
 }
 
 function isForm(request: RequestContext): boolean {

@@ -33,6 +33,7 @@ export function withCrossOrigin(request: RequestContext, options: HttpOptions, h
     ...headers,
     ...originHeaders(origin, options),
     'Access-Control-Expose-Headers': exposed === '' ? listed : `${exposed}, ${listed}`,
+    ...(headers['Vary'] !== undefined && { 'Vary': `${headers['Vary']}, Origin` }),
   }
 }
 

@@ -2,6 +2,7 @@
 import { crc32 } from 'node:zlib'
 import { ApiError, errorRegistry, ReplicaError } from '@sectional/core'
 import { BodyTooLargeError, BodyTooSlowError, ClientGoneError, StorageError } from '@sectional/runtime'
+import { FunctionError } from './function-error.ts'
 import { sendJson } from './response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -13,12 +14,17 @@ export function renderError(request: RequestContext, services: Services, thrown:
   if (isClientGone(thrown) || request.signal.aborted) return abandon(request, services, thrown)
   if (request.exchange.headersSent) return breakOff(request, services, thrown)
   const error = afterDeletion(request, services, toApiError(request, thrown))
-  if (error.status >= 500 && error.status !== 501 && error.status !== 503) report(request, services, thrown)
+  if (isFailure(error)) report(request, services, thrown)
   const headers: Record<string, string> = { ...error.headers }
   if (error.status === 401) challenge(request, services, headers)
   const body: Record<string, unknown> = { error: error.error, reason: error.reason }
   if (error.error === 'unknown_error') body['ref'] = crc32(stackOf(thrown))
   sendJson(request, services, error.status, body, headers)
+}
+
+/** Returns whether the operator of the node should learn of the error. */
+function isFailure(error: ApiError): boolean {
+  return error.status >= 500 && error.status !== 501 && error.status !== 503 && !(error instanceof FunctionError)
 }
 
 /**

@@ -86,15 +86,18 @@ export function sendPreflight(request: RequestContext, services: Services, heade
 const smallAnswerBytes = 16 * 1024
 
 /**
- * Sends a whole response. @throws ApiError `service_unavailable` for a large response to a read while other large
- * responses wait for slow clients
+ * Sends a whole response.
+ *
+ * @param acknowledgesWrite whether the response must be sent in any case, because it acknowledges a write
+ * @throws ApiError `service_unavailable` for a large response to a read while other large responses wait for slow
+ * clients
  */
 export function send(
   request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array,
+  acknowledgesWrite = status !== 200,
 ): void {
   if (body.length > smallAnswerBytes) {
-    // Refuse oversized responses to reads only; a write must always be acknowledged.
-    if (status === 200) services.admission.checkAnswer(body.length)
+    if (!acknowledgesWrite) services.admission.checkAnswer(body.length)
     services.admission.reserveAnswer(request, body.length)
   }
   request.status = status

@@ -84,4 +84,16 @@ export const documentDeclarations = {
     effect: 'live',
     help: 'Value of the header Content-Security-Policy of attachments.',
   }),
+
+  sandboxResponses: option('csp/showlist_enable', flag, {
+    default: true,
+    effect: 'live',
+    help: 'Send responses of functions of design documents with the header Content-Security-Policy.',
+  }),
+
+  responsePolicy: option('csp/showlist_header_value', text, {
+    default: 'sandbox',
+    effect: 'live',
+    help: 'Value of the header Content-Security-Policy of responses of functions of design documents.',
+  }),
 }

@@ -1,0 +1,53 @@
+/** `_design/{name}/_show/{function}`: show functions, which make a response from a document. */
+import { hash } from 'node:crypto'
+import { ApiError } from '@sectional/core'
+import { openDesignFunction, type DesignFunction } from '../design-functions/design-function.ts'
+import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
+import { functionDocument } from '../design-functions/function-document.ts'
+import { parseReturned, readResponse, sendResponse } from '../design-functions/function-response.ts'
+import { readRequestBody, requestObject } from '../design-functions/request-object.ts'
+import { checkPlacedId } from '../documents/document-reading.ts'
+import { matchesTag, sendNotModified } from '../messages/response.ts'
+import type { Handler } from '../pipeline/resource.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+
+export const getShow: Handler = async (request, services) => {
+  const { params: [design, name, id = null] } = request
+  const shown = await openDesignFunction(design!, 'shows', name!, request, services)
+  const document = id === null ? null : await openedDocument(id, request, services)
+  const etag = request.method === 'GET' ? showTag(shown, document, request) : undefined
+  if (etag !== undefined && matchesTag(request, etag)) return sendNotModified(request, services, etag)
+  const body = await readRequestBody(request, services)
+  const argumentList = `[${document},${await requestObject({ id, body }, request, services)}]`
+  const { called } = shown
+  const [outcome] = await outcomeOf(called, services.runtime.sandbox.call(called, [argumentList]))
+  if (outcome!.kind !== 'value' && document === null && id !== null) {
+    throw new ApiError('not_found', 'document not found')
+  }
+  const response = readResponse(await parseReturned(valueOf(outcome!), request, services))
+  sendResponse(response, {
+    textType: 'text/html; charset=utf-8',
+    ...(etag !== undefined && { headers: { ETag: etag, Vary: 'Accept' } }),
+  }, request, services)
+}
+
+function openedDocument(id: string, request: RequestContext, services: Services): Promise<string | null> {
+  checkPlacedId(id, request)
+  return functionDocument(id, request, services)
+}
+
+/**
+ * Returns the ETag of a response. It depends on the function, the document, the URL, the Accept header, the user and
+ * the security object, but on no other member of `req`, such as the number of documents.
+ */
+function showTag({ revision }: DesignFunction, document: string | null, request: RequestContext): string {
+  const { database, exchange, user } = request
+  const state = [
+    database.incarnation, exchange.target, revision, document, request.header('accept'), user.name, user.roles,
+    database.security,
+  ]
+  return `"${hash('md5', JSON.stringify(state), 'hex')}"`
+}
+
+export const refuseShowPath: Handler = () => { throw new ApiError('show_error') }

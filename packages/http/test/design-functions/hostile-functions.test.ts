@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import {
+  defaultSandboxLimits, IsolateSandbox, MemoryLog, PrometheusMetrics, RealClock, type SandboxLimits,
+} from '@sectional/runtime'
+import { MemoryNode, type Answer } from '../memory-node.ts'
+
+const limits: SandboxLimits = { ...defaultSandboxLimits, callMs: 300, heapMiB: 16, residentMiB: 200, childrenMax: 2 }
+
+describe('a hostile function costs its request an error', function () {
+  // Processes start and end slowly on a busy machine.
+  this.timeout(30_000)
+  let node: MemoryNode
+  let sandbox: IsolateSandbox
+
+  before(async () => {
+    const metrics = new PrometheusMetrics()
+    sandbox = new IsolateSandbox({ clock: new RealClock(), log: new MemoryLog(), metrics, limits })
+    node = new MemoryNode({ sandbox })
+    await node.put('/db')
+    await node.put('/db/x', { n: 1 })
+    await node.put('/db/_design/good', { shows: { f: 'doc => "n=" + doc.n' } })
+  })
+  after(async () => {
+    await node.stop()
+    sandbox.close()
+  })
+
+  /** Calls a show function beside others, and returns the status and the error of its answer. */
+  async function attack(source: string): Promise<readonly [status: number, error: string]> {
+    const { json } = await node.get('/db/_design/bad')
+    await node.put('/db/_design/bad', { _rev: json._rev, shows: { f: source } })
+    const good = (): Promise<Answer> => node.get('/db/_design/good/_show/f/x')
+    const [answer, ...others] = await Promise.all([node.get('/db/_design/bad/_show/f/x'), good(), good()])
+    for (const { status, text } of [...others, await good()]) assert.deepEqual([status, text], [200, 'n=1'])
+    return [answer.status, answer.json?.error]
+  }
+
+  it('an endless loop', async () => {
+    assert.deepEqual(await attack('() => { for (;;); }'), [500, 'timeout'])
+  })
+
+  it('an endless loop in what it returns', async () => {
+    assert.deepEqual(await attack('() => ({ toJSON() { for (;;); } })'), [500, 'timeout'])
+  })
+
+  it('a body of 768 MiB', async () => {
+    assert.deepEqual(await attack('() => ({ body: "x".repeat(2 ** 29) + "x".repeat(2 ** 28) })'), [500, 'render_error'])
+  })
+
+  it('a body that is longer than results may be', async () => {
+    assert.deepEqual(await attack('() => { let t = "x"; while (t.length < 4e6) t += t; return [t, t, t, t, t] }'),
+      [500, 'render_error'])
+  })
+
+  it('a flood of memory', async () => {
+    const [status, error] = await attack('() => { const all = []; for (;;) all.push({}) }')
+    assert.equal(status, 500)
+    assert(['render_error', 'timeout'].includes(error), error)
+  })
+
+  it('a result that is nested too deeply', async () => {
+    assert.deepEqual(await attack('() => { let v = 1; for (let n = 0; n < 1500; n++) v = [v]; return { json: v } }'),
+      [500, 'render_error'])
+  })
+
+  it('a header that would begin a second response', async () => {
+    assert.deepEqual(
+      await attack('() => ({ headers: { "X-A": "b\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n" } })'),
+      [500, 'render_error'],
+    )
+  })
+})

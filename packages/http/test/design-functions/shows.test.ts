@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { MemoryNode, type Answer } from '../memory-node.ts'
+
+let node: MemoryNode
+
+async function save(shows: Readonly<Record<string, string>>, others: object = {}): Promise<void> {
+  const { json } = await node.get('/db/_design/d')
+  const answer = await node.put('/db/_design/d', { _rev: json._rev, shows, ...others })
+  assert.equal(answer.status, 201, answer.text)
+}
+
+/** Calls a show function whose source is given. */
+async function show(source: string, path = '', headers: Record<string, string> = {}): Promise<Answer> {
+  await save({ f: source })
+  return node.get(`/db/_design/d/_show/f${path}`, headers)
+}
+
+function errorOf({ status, json: { error, reason } }: Answer): readonly unknown[] {
+  return [status, error, reason]
+}
+
+describe('a show function', () => {
+  beforeEach(async () => {
+    node = new MemoryNode()
+    await node.put('/db')
+    await node.put('/db/x', { n: 1 })
+    await node.put('/db/a%2Fb', { n: 2 })
+  })
+  afterEach(() => node.stop())
+
+  it('makes the response from the document', async () => {
+    const { status, headers, text } = await show('doc => "n: " + doc.n', '/x')
+    assert.deepEqual([status, text], [200, 'n: 1'])
+    assert.equal(headers['content-type'], 'text/html; charset=utf-8')
+    assert.equal(headers['content-security-policy'], 'sandbox')
+    assert.equal(headers['vary'], 'Accept')
+    assert.equal(headers['cache-control'], undefined)
+  })
+
+  it('sends JSON, or the bytes of Base64', async () => {
+    const json = await show('doc => ({ json: { n: doc.n } })', '/x')
+    assert.deepEqual([json.text, json.headers['content-type'], json.headers['cache-control']],
+      ['{"n":1}\n', 'application/json', 'must-revalidate'])
+    const bytes = await show('() => ({ base64: "YWI=" })')
+    assert.deepEqual([bytes.text, bytes.headers['content-type']], ['ab', 'application/binary'])
+  })
+
+  it('chooses status and headers, except those of the server', async () => {
+    const { status, headers } = await show(`() => ({ code: 203, body: "x", headers: {
+      "x-mine": 1, "content-type": "text/plain", etag: '"mine"', vary: "Cookie", server: "mine",
+      "content-security-policy": "default-src *" } })`)
+    assert.deepEqual([status, headers['x-mine'], headers['content-type']], [203, '1', 'text/plain'])
+    assert.notEqual(headers['etag'], '"mine"')
+    assert.match(headers['server']!, /^Sectional/)
+    assert.deepEqual([headers['vary'], headers['content-security-policy']], ['Accept', 'sandbox'])
+    node.configuration.put('csp', 'showlist_enable', 'false')
+    const free = await show('() => ({ headers: { "Content-Security-Policy": "default-src *" } })')
+    assert.equal(free.headers['content-security-policy'], 'default-src *')
+  })
+
+  it('finds a document whose id contains slashes, written in either way', async () => {
+    assert.equal((await show('doc => String(doc.n)', '/a/b')).text, '2')
+    assert.equal((await show('doc => String(doc.n)', '/a%2Fb')).text, '2')
+  })
+
+  it('gets null for a document that does not exist or is deleted, and without an id', async () => {
+    const source = '(doc, req) => JSON.stringify([doc, req.id])'
+    assert.equal((await show(source)).text, '[null,null]')
+    assert.equal((await show(source, '/none')).text, '[null,"none"]')
+    const { json: { _rev } } = await node.get('/db/x')
+    await node.delete(`/db/x?rev=${_rev}`)
+    assert.equal((await show(source, '/x')).text, '[null,"x"]')
+  })
+
+  it('sees revisions, conflicts and attachments of the document', async () => {
+    const ids = Array.from({ length: 25 }, (_, n) => `${n}`.padStart(32, '0'))
+    const path = (start: number, list: readonly string[]): object => ({ _revisions: { start, ids: list } })
+    await node.post('/db/_bulk_docs', { new_edits: false, docs: [
+      { _id: 'y', _rev: `25-${ids[0]}`, ...path(25, ids) }, { _id: 'y', _rev: '2-b', ...path(2, ['b', 'a']) },
+    ] })
+    const { json } = await show('doc => ({ json: doc })', '/y')
+    assert.deepEqual(json, {
+      _id: 'y', _rev: `25-${ids[0]}`, _revisions: { start: 25, ids: ids.slice(0, 20) }, _conflicts: ['2-b'],
+    })
+    await node.put('/db/z', { _attachments: { t: { data: 'YQ==' } } })
+    assert.equal((await show('doc => ({ json: doc._attachments.t.stub })', '/z')).json, true)
+  })
+
+  it('is 404 when it, its design document or its document is missing', async () => {
+    assert.deepEqual(errorOf(await node.get('/db/_design/none/_show/f')), [404, 'not_found', 'missing'])
+    await save({ f: '() => ""' })
+    assert.deepEqual(errorOf(await node.get('/db/_design/d/_show/g')), [404, 'not_found', 'missing json key: g'])
+    assert.equal((await node.get('/db/_design/d/_show/toString')).status, 404)
+    assert.deepEqual(errorOf(await node.get('/db/_design/d/_show')), [404, 'show_error', 'Invalid path.'])
+    await node.put('/db/_design/e', {})
+    assert.deepEqual(errorOf(await node.get('/db/_design/e/_show/f')), [404, 'not_found', 'missing json key: shows'])
+    const read = 'doc => doc.n'
+    assert.deepEqual(errorOf(await show(read, '/none')), [404, 'not_found', 'document not found'])
+    assert.deepEqual(errorOf(await show('() => { throw ["error", "a", "b"] }', '/none')),
+      [404, 'not_found', 'document not found'])
+    assert.equal((await show(read)).status, 500)
+  })
+
+  it('is 500 when it fails, and names the place', async () => {
+    assert.deepEqual(errorOf(await show('doc => doc.a.b', '/x')), [
+      500, 'render_error',
+      "function raised error: TypeError: Cannot read properties of undefined (reading 'b') (line 1, column 14)",
+    ])
+    const [status, error, reason] = errorOf(await show('doc => {\n  return (', '/x'))
+    assert.deepEqual([status, error], [500, 'compilation_error'])
+    assert.match(String(reason), /^A function of _design\/d does not compile: .*line \d/)
+    assert.deepEqual(errorOf(await show('() => {}')).slice(0, 2), [500, 'render_error'])
+    const failures = node.log.lines.filter(({ message }) => message === 'request failed')
+    assert.deepEqual(failures, [], 'the errors of a function are not those of the node')
+  })
+
+  it('may throw an error that the client gets', async () => {
+    const thrown = async (value: string): Promise<readonly unknown[]> => errorOf(await show(`() => { throw ${value} }`))
+    assert.deepEqual(await thrown('["error", "my_error", "my reason"]'), [500, 'my_error', 'my reason'])
+    assert.deepEqual(await thrown('["fatal", "my_error", { a: 1 }]'), [500, 'my_error', '{"a":1}'])
+    assert.deepEqual(await thrown('({ error: "gone_away", reason: "not here" })'), [500, 'gone_away', 'not here'])
+    assert.deepEqual(await thrown('["error", "not_found", "no page"]'), [404, 'not_found', 'no page'])
+    assert.deepEqual(await thrown('({ forbidden: "no" })'), [403, 'forbidden', 'no'])
+    assert.deepEqual(await thrown('({ unauthorized: "who?" })'), [401, 'unauthorized', 'who?'])
+    assert.deepEqual(await thrown('"text"'), [500, 'render_error', 'function raised error: "text"'])
+    assert.deepEqual(await thrown('["error", "constructor", "x"]'), [500, 'constructor', 'x'])
+  })
+
+  it('answers 304 until its document, itself or what the client accepts changes', async () => {
+    const source = 'doc => "n=" + doc.n'
+    const { headers: { etag } } = await show(source, '/x')
+    const again = (headers: Record<string, string> = {}, path = '/x'): Promise<Answer> =>
+      node.get(`/db/_design/d/_show/f${path}`, { 'if-none-match': etag!, ...headers })
+    const unchanged = await again()
+    assert.deepEqual([unchanged.status, unchanged.text, unchanged.headers['etag']], [304, '', etag])
+    assert.equal((await again({ accept: 'text/html' })).status, 200)
+    assert.equal((await again({}, '/x?a')).status, 200)
+    assert.equal((await again({}, '/a/b')).status, 200)
+    const { json: { _rev } } = await node.get('/db/x')
+    await node.put('/db/x', { _rev, n: 3 })
+    const changed = await again()
+    assert.deepEqual([changed.status, changed.text], [200, 'n=3'])
+    const next = (await again()).headers['etag']!
+    await save({ f: 'doc => "N=" + doc.n' })
+    assert.equal((await again({ 'if-none-match': next })).text, 'N=3')
+  })
+
+  it('is not run by POST for an ETag, and gets the body of a POST', async () => {
+    await save({ f: '(doc, req) => req.method + req.body' })
+    const { text, headers } = await node.post('/db/_design/d/_show/f', 'abc')
+    assert.deepEqual([text, headers['etag']], ['POSTabc', undefined])
+    const head = await node.request('HEAD', '/db/_design/d/_show/f')
+    assert.deepEqual([head.status, head.text, head.headers['content-length']], [200, '', '12'])
+    assert.equal((await node.put('/db/_design/d/_show/f', {})).status, 405)
+  })
+
+  it('reads modules of its design document', async () => {
+    await save({ f: '() => require("lib/text").hello' }, { lib: { text: 'exports.hello = "hello"' } })
+    assert.equal((await node.get('/db/_design/d/_show/f')).text, 'hello')
+  })
+
+  it('must be written in JavaScript', async () => {
+    await save({ f: '() => ""' }, { language: 'erlang' })
+    assert.deepEqual(errorOf(await node.get('/db/_design/d/_show/f')), [500, 'unknown_query_language', 'erlang'])
+  })
+
+  it('is for members of the database', async () => {
+    await save({ f: '() => ""' })
+    await node.put('/db/_security', { members: { names: ['bob'] } })
+    assert.equal((await node.get('/db/_design/d/_show/f', { authorization: '' })).status, 401)
+  })
+
+  it('makes a large response', async () => {
+    const { text } = await show('() => ({ json: "x".repeat(2e6) })')
+    assert.equal(text.length, 2e6 + 3)
+  })
+})
