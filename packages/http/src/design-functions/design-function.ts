@@ -1,7 +1,8 @@
 /** Finds functions in design documents. */
-import { ApiError, isJsonObject, parseJsonObject } from '@sectional/core'
+import type { DatabaseRecord } from '@sectional/cluster'
+import { ApiError, designPrefix, isJsonObject, parseJsonObject, type JsonObject } from '@sectional/core'
 import type { SandboxFunction } from '@sectional/runtime'
-import { noFlags, openWinner, showRevision } from '../documents/document-reading.ts'
+import { noFlags, openWinner, showRevision, type ShownRevision } from '../documents/document-reading.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
@@ -18,22 +19,47 @@ export interface DesignFunction {
 /**
  * Returns a function of a design document. `require` and `this` of the function are the whole design document.
  *
+ * The design document is taken from the cache of this node. When that lacks the function, the design document is read
+ * from its replicas, because another node may have written it a moment ago.
+ *
  * @param design name of the design document, without `_design/`
  * @throws ApiError `missing`, `deleted`; `not_found` when the design document has no such function;
- * `unknown_query_language`
+ * `unknown_query_language`; the errors of the coordinator
  */
 export async function openDesignFunction(
   design: string, member: FunctionMember, name: string, request: RequestContext, services: Services,
 ): Promise<DesignFunction> {
-  const shown = await openWinner(`_design/${design}`, noFlags, {}, request, services)
-  const modules = showRevision(shown, noFlags).json.toString()
-  const { language = 'javascript', [member]: functions } = parseJsonObject(modules)
-  if (!isJsonObject(functions)) throw missingKey(member)
-  const source = Object.hasOwn(functions, name) ? functions[name] : undefined
-  if (typeof source !== 'string') throw missingKey(name)
+  const id = designPrefix + design
+  const { database } = request
+  const cached = await services.coordinator.designDocument(database, id)
+  const source = cached === null ? undefined : sourceOf(cached.members, member, name)
+  if (cached !== null && source !== undefined) {
+    return designFunction(cached, source, database)
+  }
+  const shown = await openWinner(id, noFlags, {}, request, services)
+  const members = parseJsonObject(shown.body)
+  const found = sourceOf(members, member, name)
+  if (found === undefined) throw missingKey(isJsonObject(members[member]) ? name : member)
+  return designFunction(shown, found, database)
+}
+
+/** @throws ApiError `unknown_query_language` */
+function sourceOf(members: JsonObject, member: FunctionMember, name: string): string | undefined {
+  const { language = 'javascript', [member]: functions } = members
+  if (!isJsonObject(functions) || !Object.hasOwn(functions, name)) return undefined
+  const { [name]: source } = functions
+  if (typeof source !== 'string') return undefined
   if (language !== 'javascript') throw new ApiError('unknown_query_language', String(language))
-  const { incarnation: database } = request.database
-  return { called: { database, designDocument: shown.id, modules, source }, revision: shown.revision }
+  return source
+}
+
+function designFunction(
+  { id, revision, body, attachments = [] }: Omit<ShownRevision, 'deleted'>, source: string,
+  { incarnation }: DatabaseRecord,
+): DesignFunction {
+  const shown = { id, revision, deleted: false, body, ...(attachments.length > 0 && { attachments }) }
+  const modules = showRevision(shown, noFlags).json.toString()
+  return { called: { database: incarnation, designDocument: id, modules, source }, revision }
 }
 
 function missingKey(name: string): ApiError {

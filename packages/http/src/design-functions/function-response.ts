@@ -26,7 +26,7 @@ const base64Text = /^[A-Za-z0-9+/]*={0,2}$/
 export interface FunctionResponse {
   /** Status code; undefined when the function sets none. */
   readonly status: number | undefined
-  /** Headers that the function sets, with names in their usual case. Of equal names the first one counts. */
+  /** Headers that the function sets, with names in their usual case. Of equal names the last one counts. */
   readonly headers: Readonly<Record<string, string>>
   readonly content: Content
   /** Whether a list function wants no further rows. */
@@ -95,7 +95,7 @@ function headersOf(headers: unknown): Record<string, string> {
     const name = usualCase(given)
     const text = headerText(name, value)
     bytes += name.length + text.length
-    if (!checked.has(name)) checked.set(name, text)
+    checked.set(name, text)
   }
   if (bytes <= headerBytesMax) return Object.fromEntries(checked)
   throw refused(`The headers of a response have ${bytes} bytes, the limit is ${headerBytesMax}`)

@@ -21,11 +21,11 @@ export const getShow: Handler = async (request, services) => {
   const body = await readRequestBody(request, services)
   const argumentList = `[${document},${await requestObject({ id, body }, request, services)}]`
   const { called } = shown
-  const [outcome] = await outcomeOf(called, services.runtime.sandbox.call(called, [argumentList]))
-  if (outcome!.kind !== 'value' && document === null && id !== null) {
+  const outcome = await outcomeOf(called, services.runtime.sandbox.respond(called, { argumentList }))
+  if (outcome.kind !== 'value' && document === null && id !== null) {
     throw new ApiError('not_found', 'document not found')
   }
-  const response = readResponse(await parseReturned(valueOf(outcome!), request, services))
+  const response = readResponse(await parseReturned(valueOf(outcome), request, services))
   sendResponse(response, {
     textType: 'text/html; charset=utf-8',
     ...(etag !== undefined && { headers: { ETag: etag, Vary: 'Accept' } }),

@@ -27,7 +27,7 @@ describe('the response object of a function', () => {
     const { status, headers, stop } = readResponse({ code: 299, headers: { 'x-a': 1, 'ALLOW': true }, stop: true })
     assert.deepEqual([status, headers, stop], [299, { 'X-A': '1', 'Allow': 'true' }, true])
     assert.deepEqual(readResponse({ headers: { 'content-type': 'a/b', 'Content-Type': 'c/d' } }).headers,
-      { 'Content-Type': 'a/b' })
+      { 'Content-Type': 'c/d' })
   })
 
   const refused: readonly (readonly [value: unknown, reason: RegExp])[] = [

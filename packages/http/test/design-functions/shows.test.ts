@@ -109,7 +109,7 @@ describe('a show function', () => {
     const [status, error, reason] = errorOf(await show('doc => {\n  return (', '/x'))
     assert.deepEqual([status, error], [500, 'compilation_error'])
     assert.match(String(reason), /^A function of _design\/d does not compile: .*line \d/)
-    assert.deepEqual(errorOf(await show('() => {}')).slice(0, 2), [500, 'render_error'])
+    assert.deepEqual(errorOf(await show('() => [1]')).slice(0, 2), [500, 'render_error'])
     const failures = node.log.lines.filter(({ message }) => message === 'request failed')
     assert.deepEqual(failures, [], 'the errors of a function are not those of the node')
   })
@@ -157,6 +157,41 @@ describe('a show function', () => {
   it('reads modules of its design document', async () => {
     await save({ f: '() => require("lib/text").hello' }, { lib: { text: 'exports.hello = "hello"' } })
     assert.equal((await node.get('/db/_design/d/_show/f')).text, 'hello')
+  })
+
+  it('offers formats, of which the client chooses', async () => {
+    await save({ f: `doc => {
+      registerType("foo", "application/foo")
+      provides("html", () => "<p>" + doc.n)
+      provides("json", () => ({ json: { n: doc.n } }))
+      provides("foo", () => ({ body: "foo", headers: { "content-type": "application/foo; mine" } }))
+    }` })
+    const typed = async (path: string, accept: string): Promise<readonly unknown[]> => {
+      const { status, text, headers } = await node.get(`/db/_design/d/_show/f/x${path}`, { accept })
+      return [status, text, headers['content-type']]
+    }
+    assert.deepEqual(await typed('', 'text/*'), [200, '<p>1', 'text/html; charset=utf-8'])
+    assert.deepEqual(await typed('', 'application/json'), [200, '{"n":1}\n', 'application/json'])
+    assert.deepEqual(await typed('?format=foo', 'text/html'), [200, 'foo', 'application/foo; mine'])
+    assert.equal((await typed('', 'image/png'))[0], 406)
+    assert.deepEqual(errorOf(await node.get('/db/_design/d/_show/f/x', { accept: 'image/png' })).slice(0, 2),
+      [406, 'not_acceptable'])
+  })
+
+  it('may send its response in parts', async () => {
+    const { status, text, headers } = await show(
+      '() => { start({ code: 203, headers: { "X-A": "b" } }); send("1"); send("2"); return "3" }',
+    )
+    assert.deepEqual([status, text, headers['x-a']], [203, '123', 'b'])
+  })
+
+  it('is found although this node does not know its design document yet', async () => {
+    const designDocument = async (): Promise<null> => null
+    const late = new MemoryNode({ wrap: coordinator => Object.assign(coordinator, { designDocument }) })
+    await late.put('/db')
+    await late.put('/db/_design/d', { shows: { f: '() => "found"' } })
+    assert.equal((await late.get('/db/_design/d/_show/f')).text, 'found')
+    await late.stop()
   })
 
   it('must be written in JavaScript', async () => {
