@@ -1,6 +1,6 @@
 /** The coordinator of one node, as a table of contents: each operation has a file in `coordinator/`. */
 import { ApiError } from '@sectional/core'
-import type { IndexDefinition, ShardId } from '@sectional/core'
+import type { ChangeRow, IndexDefinition, ShardId, ViewTrial } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { ClusterState, DatabaseRecord } from './control/cluster-state.ts'
 import { BackgroundWork, NodeWindow } from './shard-calls/background-work.ts'
@@ -72,6 +72,10 @@ export interface ViewParts {
   readonly indexes: IndexDirectory
   /** Returns the last step of reductions, for a definition with a reduce function. */
   readonly reduceAgain: (db: DatabaseRecord, definition: IndexDefinition) => ReduceAgain
+  /** Runs the functions of a definition over documents (`Coordinator.tryView`). */
+  readonly tryView: (
+    db: DatabaseRecord, definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
+  ) => Promise<ViewTrial>
   readonly options?: Partial<ViewOptions>
 }
 
@@ -174,6 +178,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
       const reduceAgain = present(views).reduceAgain(db, query.definition)
       return reduceView(present(viewScope), db, { ...query, reduceAgain }, context)
     },
+    tryView: async (db, definition, rows, { signal }) => present(views).tryView(db, definition, rows, signal),
     viewInfo: async (db, definitions, context) => viewInfo(present(viewScope), db, definitions, context),
     cleanViews: async (db, used, context) => cleanViews(present(viewScope), db, used, context),
     synchronize: db => onSynchronize?.(db),

@@ -54,6 +54,7 @@ export type { BuiltInReduce, ReducedRow, Reduction } from './reduces/built-in-re
 export { viewDefinition, viewDefinitions } from './views/view-definition.ts'
 export type { IndexedDatabase } from './views/view-definition.ts'
 export * from './views/view-row-codec.ts'
+export * from './views/view-trial.ts'
 export * from './revisions/purge-record.ts'
 export * from './sequences/time-spans.ts'
 export * from './bounded-parallel.ts'

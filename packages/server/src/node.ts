@@ -257,7 +257,7 @@ class ComposedNode implements Node {
   ): CoordinatorNode {
     return createCoordinator({
       runtime: this.#runtime, control, replicas, options: this.#parts.seams?.coordinator,
-      views: { indexes, reduceAgain: this.#views.reduceAgain },
+      views: { ...this.#views, indexes },
       designDocuments: { bytesMax: () => this.#liveOptions.designDocumentBytesMax },
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),

@@ -187,7 +187,8 @@ describe('an index that is being built', () => {
 
 /** The functions of production, whose map functions wait for the gate. */
 function gatedViews(gate: Promise<void>): ViewFunctions {
-  const views = javascriptViews({ sandbox: new MemorySandbox(), turns: new Turns(new RealClock()) })
+  const clock = new RealClock()
+  const views = javascriptViews({ sandbox: new MemorySandbox(), turns: new Turns(clock), clock })
   const indexerOf = (incarnation: string): Indexer => {
     const indexer = views.indexerOf(incarnation)
     return {

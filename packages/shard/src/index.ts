@@ -14,4 +14,5 @@ export type { Indexer, IndexedRow, MappedDocument, MappedRow } from './indexes/i
 export type { ShardIndexTask } from './indexes/index-host.ts'
 export type { JavaScriptParts } from './indexes/javascript/javascript-functions.ts'
 export { JavaScriptIndexer } from './indexes/javascript/javascript-indexer.ts'
+export { tryView } from './indexes/javascript/view-trial.ts'
 export { viewReduceAgain } from './indexes/javascript/reduce-again.ts'

@@ -4,7 +4,7 @@
  */
 import type {
   AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, IndexDefinition, IndexRow, Leaf, LocalDocument,
-  OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, WrittenBlob,
+  OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, ViewTrial, WrittenBlob,
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { DesignDocument, DesignDocuments } from './design-document.ts'
@@ -317,6 +317,16 @@ export interface Coordinator {
   reduceView(
     db: DatabaseRecord, query: Omit<ReduceQuery, 'reduceAgain'>, context: OperationContext,
   ): Promise<ViewAnswer<ViewGroup>>
+  /**
+   * Runs the functions of a definition over some documents, on this node. It stores nothing.
+   *
+   * @param documents not deleted, each with the body of its winner
+   * @throws ApiError `compilation_error` when a function does not compile, `not_implemented` when this machine runs no
+   * functions
+   */
+  tryView(
+    db: DatabaseRecord, definition: IndexDefinition, documents: readonly ChangeRow[], context: OperationContext,
+  ): Promise<ViewTrial>
   /** Returns information about the indexes of some definitions. It builds no index. */
   viewInfo(db: DatabaseRecord, definitions: readonly IndexDefinition[], context: OperationContext): Promise<ViewInfo>
   /** Removes the indexes of a database from every replica that is up, except those of the given definitions. */

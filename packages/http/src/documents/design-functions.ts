@@ -3,7 +3,8 @@
  * made it (docs/reference/documents.md#design-documents).
  */
 import {
-  ApiError, builtInReduce, designPrefix, parseJsonObject, viewDefinitions, type ParsedDocument,
+  ApiError, builtInReduce, designPrefix, parseJsonObject, viewDefinitions, type IndexDefinition,
+  type ParsedDocument,
 } from '@sectional/core'
 import { failureText, SandboxError, type SandboxFunction } from '@sectional/runtime'
 import type { RequestContext } from '../request/request-context.ts'
@@ -44,15 +45,22 @@ export class DesignCompiler {
    */
   async check(id: string, { body, deleted }: Pick<ParsedDocument, 'body' | 'deleted'>): Promise<void> {
     if (deleted || !id.startsWith(designPrefix)) return
-    const { database } = this.#request
-    const definitions = viewDefinitions(parseJsonObject(body), database)
-    for (const [view, { map, reduce, options: { lib } }] of definitions) {
-      const modules = typeof lib === 'string' ? `{"views":{"lib":${lib}}}` : '{}'
-      const called = { database: database.incarnation, designDocument: id, modules }
-      await this.#compile({ ...called, source: map }, `map function in the '${view}' view`)
-      if (reduce === null || builtInReduce(reduce) !== undefined) continue
-      await this.#compile({ ...called, source: reduce }, `reduce function in the '${view}' view`)
-    }
+    const definitions = viewDefinitions(parseJsonObject(body), this.#request.database)
+    for (const [view, definition] of definitions) await this.checkView(id, view, definition)
+  }
+
+  /**
+   * Compiles the functions of one view.
+   *
+   * @param id of the design document
+   * @throws ApiError as `check`
+   */
+  async checkView(id: string, view: string, { map, reduce, options: { lib } }: IndexDefinition): Promise<void> {
+    const modules = typeof lib === 'string' ? `{"views":{"lib":${lib}}}` : '{}'
+    const called = { database: this.#request.database.incarnation, designDocument: id, modules }
+    await this.#compile({ ...called, source: map }, `map function in the '${view}' view`)
+    if (reduce === null || builtInReduce(reduce) !== undefined) return
+    await this.#compile({ ...called, source: reduce }, `reduce function in the '${view}' view`)
   }
 
   async #compile(called: SandboxFunction, name: string): Promise<void> {

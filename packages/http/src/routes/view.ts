@@ -1,5 +1,6 @@
 /** `_design/{name}/_view/{view}`, with `/queries`, also in a partition. */
-import type { IndexDefinition } from '@sectional/core'
+import { ApiError, type IndexDefinition } from '@sectional/core'
+import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { listBody, taggedHeaders } from '../lists/list-request.ts'
 import { pathPartition } from '../lists/path-partition.ts'
 import { rowQueries } from '../lists/row-parameters.ts'
@@ -12,11 +13,17 @@ import { openDefinition } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { Services } from '../services/services.ts'
 import { viewParameters, viewQueryParameters, type QueriedView } from '../views/view-parameters.ts'
+import { tryView } from '../views/view-trial.ts'
 
 /** The view that a path names. */
 interface ViewPath { readonly design: string; readonly view: string; readonly partition?: string }
 
-export const listView: Handler = (request, services) => list(pathOfView(request), request, services)
+export const listView: Handler = (request, services) => {
+  const path = pathOfView(request)
+  return request.query.get('dry_run') === 'true'
+    ? dryRun(path, request, services)
+    : list(path, request, services)
+}
 export const queryView: Handler = (request, services) => queries(pathOfView(request), request, services)
 export const listPartitionView: Handler = async (request, services) =>
   list(pathInPartition(request), request, services)
@@ -55,6 +62,14 @@ async function list(
   } finally {
     await opened.answer.close()
   }
+}
+
+/** A view that is not saved may be run by those who may save it. */
+async function dryRun({ design, view }: ViewPath, request: RequestContext, services: Services): Promise<void> {
+  const body = await listBody(request, services)
+  if (body === null) throw new ApiError('bad_request', '`dry_run` needs a POST request')
+  if (body['map'] !== undefined) requireDatabaseAdmin(request.user, request.database)
+  await tryView(design, view, body, request, services)
 }
 
 /** Included documents may change while no row of the view does, so the database's state belongs to the ETag. */

@@ -142,5 +142,7 @@ describe('saving a design document', () => {
     const docs = [{ _id: '_design/d', ...broken }]
     assert.equal((await node.post('/db/_bulk_docs', { docs }, nobody)).json[0].error, 'unauthorized')
     assert.equal((await node.put('/db/_design/d', broken, nobody)).status, 401)
+    const dryRun = '/db/_design/d/_view/v?dry_run=true'
+    assert.equal((await node.post(dryRun, broken.views.v, nobody)).status, 401)
   })
 })

@@ -75,10 +75,12 @@ export class IsolateSandbox implements Sandbox {
     await this.#add(called, 'compile', 0, Buffer.alloc(0))
   }
 
-  async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
+  async map(
+    called: SandboxFunction, documents: readonly JsonText[], onLog?: (line: string) => void,
+  ): Promise<readonly MapOutcome[]> {
     if (documents.length === 0) return []
     const text = await this.#addItems(called, 'map', documents)
-    return this.#read(called, () => readMapOutcomes(text, documents.length))
+    return this.#read(called, () => readMapOutcomes(text, documents.length), onLog)
   }
 
   async call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]> {
@@ -129,11 +131,13 @@ export class IsolateSandbox implements Sandbox {
     })
   }
 
-  #read<Outcome>(called: SandboxFunction, read: () => ReadOutcomes<Outcome>): readonly Outcome[] {
-    const { database, designDocument } = called
+  #read<Outcome>(
+    { database, designDocument }: SandboxFunction, read: () => ReadOutcomes<Outcome>,
+    onLog = (line: string): void => this.#options.log.info({ database, designDocument, line }, loggedMessage),
+  ): readonly Outcome[] {
     try {
       const { outcomes, logged } = read()
-      for (const line of logged) this.#options.log.info({ database, designDocument, line }, loggedMessage)
+      for (const line of logged) onLog(line)
       return outcomes
     } catch (error) {
       throw new SandboxError('crashed', `The outcomes cannot be read: ${(error as Error).message}`)

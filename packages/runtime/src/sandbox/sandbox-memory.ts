@@ -28,8 +28,12 @@ export class MemorySandbox implements Sandbox {
     this.#compiled(called)
   }
 
-  async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
-    return readMapOutcomes(this.#runItems(called, 'map', documents), documents.length).outcomes
+  async map(
+    called: SandboxFunction, documents: readonly JsonText[], onLog = (_line: string): void => {},
+  ): Promise<readonly MapOutcome[]> {
+    const { outcomes, logged } = readMapOutcomes(this.#runItems(called, 'map', documents), documents.length)
+    for (const line of logged) onLog(line)
+    return outcomes
   }
 
   async call(called: SandboxFunction, argumentLists: readonly JsonText[]): Promise<readonly CallOutcome[]> {

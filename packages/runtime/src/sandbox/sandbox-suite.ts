@@ -197,6 +197,13 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         assert.deepEqual(await call(source, '[]'), [{ kind: 'value', json: '[3,true,false,"{\\"b\\":1}"]' }])
       })
 
+      it('pass what map functions log to the caller who asks for it', async () => {
+        const lines: string[] = []
+        const source = 'doc => { log(doc.a); log({ b: doc.a }); if (doc.a > 1) throw new Error("no"); log("end") }'
+        await sandbox.map(functionOf(source), ['{"a":1}', '{"a":2}'], line => lines.push(line))
+        assert.deepEqual(lines, ['1', '{"b":1}', 'end', '2', '{"b":2}'])
+      })
+
       it('do not include those of Node.js, nor memory that is shared', async () => {
         const shared = ['WebAssembly', 'SharedArrayBuffer', 'Atomics']
         const names = ['process', 'module', 'Buffer', 'setTimeout', 'fetch', ...shared]

@@ -20,10 +20,13 @@ export interface Sandbox {
    * document is called with the next ones all the same.
    *
    * @param documents at most `SandboxLimits.callItemsMax` documents
+   * @param onLog receives each line that the function logs, after the call; without it they go to the log of the node
    * @returns one outcome for each document
    * @throws SandboxError
    */
-  map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]>
+  map(
+    called: SandboxFunction, documents: readonly JsonText[], onLog?: (line: string) => void,
+  ): Promise<readonly MapOutcome[]>
   /**
    * Calls a function with each list of arguments, in their order. Each text is a JSON array: `[newDoc, oldDoc, userCtx,
    * secObj]` for a validation, `[keys, values, rereduce]` for a reduce function. `this` is the value of `modules`.

@@ -8,8 +8,8 @@ export const batchBytesMax = 1024 * 1024
 /** Number of items that may fail alone. At the limits' defaults they take about two minutes. */
 const failedItemsMax = 10
 
-/** Failures of calls that a single item may have caused. */
-const itemFailures: ReadonlySet<SandboxErrorCode> = new Set(['timeout', 'memory', 'crashed', 'too_large'])
+/** Codes of failures of a call that one of its items may have caused. */
+export const itemFailures: ReadonlySet<SandboxErrorCode> = new Set(['timeout', 'memory', 'crashed', 'too_large'])
 
 /** How the other failures of the sandbox are reported to the coordinator. */
 const replicaCodes: Partial<Record<SandboxErrorCode, ReplicaErrorCode>> = {
