@@ -45,7 +45,7 @@ async function list(
 ): Promise<void> {
   const body = await listBody(request, services)
   const definition = await openDefinition(design, view, request, services)
-  const parameters = viewParameters(request.query, body, queriedView(definition, partition))
+  const parameters = viewParameters(request.query, body, queriedView(definition, partition, services))
   const prepared = await prepareQuery(definition, request.head ? { ...parameters, limit: 0 } : parameters, services)
   const documents = parameters.includeDocs ? await documentsFingerprint(request, services) : ''
   const opened = await openView(prepared, request, services)
@@ -84,7 +84,7 @@ async function queries(
   const { turns } = services.runtime
   const members = rowQueries(await readJsonObject(request, services))
   const definition = await openDefinition(design, view, request, services)
-  const queried = queriedView(definition, partition)
+  const queried = queriedView(definition, partition, services)
   const all = await turns.map(members, member => viewQueryParameters(request.query, member, queried))
   const prepared: PreparedQuery[] = []
   for (const parameters of all) {
@@ -109,9 +109,13 @@ async function queries(
   await writer.end()
 }
 
-function queriedView({ reduce, options }: IndexDefinition, partition: string | undefined): QueriedView {
+function queriedView(
+  { reduce, options }: IndexDefinition, partition: string | undefined, { options: limits }: Services,
+): QueriedView {
+  const isPartitioned = options['partitioned'] === true
   return {
-    hasReduce: reduce !== null, isPartitioned: options['partitioned'] === true,
+    hasReduce: reduce !== null, isPartitioned,
+    limitMax: isPartitioned ? limits.partitionQueryRowsMax : limits.queryRowsMax,
     ...(partition !== undefined && { partition }),
   }
 }

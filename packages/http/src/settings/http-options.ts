@@ -5,11 +5,13 @@ import { authenticationDeclarations } from './authentication-options.ts'
 import { documentDeclarations } from './document-options.ts'
 import { requestDeclarations } from './request-options.ts'
 import { serverDeclarations } from './server-options.ts'
+import { viewDeclarations } from './view-options.ts'
 
 export const httpDeclarations = {
   ...serverDeclarations,
   ...documentDeclarations,
   ...requestDeclarations,
+  ...viewDeclarations,
   ...authenticationDeclarations,
   ...admissionDeclarations,
 }

@@ -11,8 +11,6 @@ import { linkedDocuments } from './linked-documents.ts'
 import type { Services } from '../services/services.ts'
 import type { ViewParameters } from './view-parameters.ts'
 
-/** Milliseconds for which one query waits for its indexes to be built. */
-const buildTimeoutMs = 300_000
 const encoders = { root: new SortKeyEncoder('root'), raw: new SortKeyEncoder('raw') }
 
 /** A query whose answer has begun. */
@@ -34,7 +32,7 @@ export interface PreparedQuery {
  * @throws ApiError `query_parse_error` for a range that cannot contain a row; `bad_request` for a key that is too long
  */
 export async function prepareQuery(
-  definition: IndexDefinition, parameters: ViewParameters, { runtime: { turns } }: Services,
+  definition: IndexDefinition, parameters: ViewParameters, { options, runtime: { turns } }: Services,
 ): Promise<PreparedQuery> {
   const { keys, descending, skip, limit, update, partition } = parameters
   const encoder = encoders[definition.options['collation'] === 'raw' ? 'raw' : 'root']
@@ -48,7 +46,7 @@ export async function prepareQuery(
   return {
     parameters,
     query: {
-      definition, ranges, descending, skip, limit, update, timeoutMs: buildTimeoutMs,
+      definition, ranges, descending, skip, limit, update, timeoutMs: options.queryTimeoutMs,
       ...(partition !== undefined && { partition }),
     },
   }

@@ -14,8 +14,8 @@ export interface QueriedView {
   readonly isPartitioned: boolean
   /** The partition that the path names. It overrides the parameter. */
   readonly partition?: string
-  /** Greatest limit of rows, and the one of a query that names none; absent: there is no limit. */
-  readonly limitMax?: number
+  /** Greatest limit of rows, and the one of a query that names none. Infinity: there is no limit. */
+  readonly limitMax: number
 }
 
 /** Bounds and keys are JSON values; `undefined` means that one is absent. */
@@ -108,8 +108,8 @@ function freshnessOf({ stale, stable, update }: RowParameters): Pick<ViewParamet
 }
 
 function limitOf({ limit }: RowParameters, { limitMax }: QueriedView): number | null {
-  if (limitMax === undefined) return limit
-  if (limit === null || limit <= limitMax) return limit ?? limitMax
+  if (limit === null) return limitMax === Infinity ? null : limitMax
+  if (limit <= limitMax) return limit
   throw new ApiError('query_parse_error', `Limit is too large, must not exceed ${limitMax}`)
 }
 

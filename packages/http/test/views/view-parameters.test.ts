@@ -5,8 +5,8 @@ import {
   viewParameters, viewQueryParameters, type QueriedView, type ViewParameters,
 } from '../../src/views/view-parameters.ts'
 
-const mapView: QueriedView = { hasReduce: false, isPartitioned: false }
-const reduceView: QueriedView = { hasReduce: true, isPartitioned: false }
+const mapView: QueriedView = { hasReduce: false, isPartitioned: false, limitMax: Infinity }
+const reduceView: QueriedView = { hasReduce: true, isPartitioned: false, limitMax: Infinity }
 
 const defaults: ViewParameters = {
   keys: undefined, startKey: undefined, endKey: undefined, startDocument: undefined, endDocument: undefined,

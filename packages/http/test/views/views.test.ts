@@ -88,6 +88,28 @@ describe('a view', () => {
     assert.deepEqual(await post({ start_key: 'x', startkey_docid: 'b' }), ['b'])
   })
 
+  it('has no more rows than the options allow', async () => {
+    node.configuration.put('query_server_config', 'query_limit', '2')
+    const refusal = { error: 'query_parse_error', reason: 'Limit is too large, must not exceed 2' }
+    assert.deepEqual(ids(await node.get('/db/_design/d/_view/name')), ['c', 'a'])
+    assert.deepEqual((await node.get('/db/_design/d/_view/name?limit=3')).json, refusal)
+    assert.deepEqual((await node.post('/db/_design/d/_view/name/queries', { queries: [{ limit: 3 }] })).json, refusal)
+    await node.put('/parts?partitioned=true')
+    await write('parts', design, ...['p:1', 'p:2', 'p:3'].map(_id => ({ _id, name: 'n' })))
+    const part = '/parts/_partition/p/_design/d/_view/name'
+    assert.deepEqual(ids(await node.get(part)), ['p:1', 'p:2', 'p:3'])
+    node.configuration.put('query_server_config', 'partition_query_limit', '1')
+    assert.deepEqual(ids(await node.get(part)), ['p:1'])
+    assert.equal((await node.get(`${part}?limit=2`)).json.reason, 'Limit is too large, must not exceed 1')
+  })
+
+  it('waits for its indexes as long as an option says', async () => {
+    await node.get('/db/_design/d/_view/name')
+    node.configuration.put('fabric', 'view_timeout', '2000')
+    await node.get('/db/_design/d/_view/name')
+    assert.deepEqual(views.queries.map(({ timeoutMs }) => timeoutMs), [300_000, 2_000])
+  })
+
   it('tells the coordinator how fresh its indexes must be', async () => {
     for (const query of ['', '?update=false', '?update=lazy', '?stale=ok', '?stale=update_after']) {
       await node.get(`/db/_design/d/_view/name${query}`)
