@@ -174,6 +174,7 @@ class ComposedNode implements Node {
     })
     const coordinator: CoordinatorNode = this.#createCoordinator(metadata, replicas, antiEntropy, {
       indexes: (node, shard) => node === options.name ? hosted.indexesOrAbsent(shard) : network.indexes(node, shard),
+      immediate: shard => hosted.immediateIndexes(shard),
     })
 
     this.#coordinator = coordinator

@@ -1,4 +1,4 @@
-import type { IndexReplica, ShardId } from '@sectional/core'
+import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import { Turns } from '@sectional/runtime'
 import type {
@@ -350,8 +350,15 @@ export class ShardHost {
       throw new ReplicaError('not_hosted', `this node has no indexes of ${describe(shard)}`)
     }
     return await this.#indexes.indexesOf({
-      shard, history: entry.history, replica: engine, isServed: () => this.#engines.get(name) === engine,
+      shard, history: entry.history, replica: engine, newest: () => engine.position(),
+      isServed: () => this.#engines.get(name) === engine,
     }, creates)
+  }
+
+  /** Returns reads from memory of the indexes of a hosted shard; undefined until `indexes` was called. */
+  immediateIndexes(shard: ShardId): ImmediateIndexReads | undefined {
+    const entry = this.#directory.get(this.#nameOf(shard))
+    return entry && this.#indexes?.immediate(entry.history)
   }
 
   /** Returns the builds of indexes that are running now. */

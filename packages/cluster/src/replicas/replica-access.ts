@@ -90,6 +90,11 @@ export class ReplicaAccess {
     return this.#order(place, true)
   }
 
+  /** Returns true when this node's replica is the first of `readers`. */
+  readsLocally({ id, record: { replicas } }: ShardPlace): boolean {
+    return replicas.some(({ node, filling }) => node === this.node && !filling) && !this.#directory.isCatchingUp(id)
+  }
+
   /**
    * Returns the reachable active replicas in the order in which they are asked to decide: the map's order, silent nodes
    * last.

@@ -2,14 +2,14 @@ import type { IndexHead } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { ShardIndex } from './shard-index.ts'
 import { releasePages } from './shard-read.ts'
-import type { OpenedIndex, ReadRest, ShardRead } from './shard-read.ts'
+import type { OpenedIndex, ReadRest, ShardRead, ShardRows } from './shard-read.ts'
 import type { ViewScope } from './view-scope.ts'
 
 /**
  * The rows of one shard, read from one replica. When it fails, another one with the same rows continues behind the last
  * row.
  */
-export class ShardAnswer<Place, Row extends Place> {
+export class ShardAnswer<Place, Row extends Place> implements ShardRows<Row> {
   readonly #scope: ViewScope
   readonly #request: ShardRead<Place, Row>
   readonly #index: ShardIndex<Place, Row>

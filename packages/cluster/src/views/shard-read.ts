@@ -1,18 +1,37 @@
 /** What a query reads of the index of one shard, and an answer to it. */
-import type { CallContext, IndexDefinition, IndexHead, IndexRead, IndexReplica } from '@sectional/core'
-import type { Peer } from '../replicas/replica-access.ts'
+import type {
+  CallContext, ImmediateAnswer, ImmediateIndexReads, IndexDefinition, IndexHead, IndexRead, IndexReplica,
+} from '@sectional/core'
+import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 
 /** A verb of `IndexReplica` that answers with a head and rows. */
-export type ReadIndex<Place, Row> = (
-  indexes: IndexReplica, read: IndexRead<Place>, call: CallContext,
-) => AsyncIterable<readonly (IndexHead | Row)[]>
+export interface ReadIndex<Place, Row> {
+  readonly call: (
+    indexes: IndexReplica, read: IndexRead<Place>, call: CallContext,
+  ) => AsyncIterable<readonly (IndexHead | Row)[]>
+  /** The same for a local index that is in memory. */
+  readonly immediate: (indexes: ImmediateIndexReads, read: IndexRead<Place>) => ImmediateAnswer<Row> | undefined
+}
+
+/** The rows of one shard, of which the first page is there. */
+export interface ShardRows<Row> {
+  readonly place: ShardPlace
+  /** What the replica that was asked first has reported, and its node. */
+  readonly head: IndexHead
+  readonly node: string
+  /** All rows, when they are in memory. */
+  readonly rows?: readonly Row[]
+  /** Returns the rows in order. Can be called once. Every page has at least one row. */
+  pages(): AsyncIterable<readonly Row[]>
+  close(): Promise<void>
+}
 
 /** What a query reads of the index of each shard, and how fresh it must be. */
 export interface ShardRead<Place, Row> {
   readonly definition: IndexDefinition
   readonly update: boolean | 'lazy'
   readonly read: Pick<IndexRead<Place>, 'ranges' | 'descending'>
-  readonly open: ReadIndex<Place, Row>
+  readonly open: ReadIndex<Place, Row>['call']
   /** The last write that the answer must contain with `update=true` (`UnconfirmedWrites.newest`). */
   readonly newest: number
   /** Milliseconds to wait for builds when another replica takes over. */

@@ -18,8 +18,10 @@ export async function reduceView(
 ): Promise<ViewAnswer<ViewGroup>> {
   const { definition, descending, skip, limit, groupLevel, reduceAgain } = query
   const places = viewPlaces(scope, db, query)
-  const shards = await openShards<GroupPlace, ReducedGroup>(scope, places, query,
-    (indexes, read, call) => indexes.reduceIndex({ ...read, groupLevel }, call), context)
+  const shards = await openShards<GroupPlace, ReducedGroup>(scope, places, query, {
+    call: (indexes, read, call) => indexes.reduceIndex({ ...read, groupLevel }, call),
+    immediate: (indexes, read) => indexes.reduceIndex({ ...read, groupLevel }),
+  }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
   const rows = mergeGroups(shards.answers.map(answer => answer.pages()), {
     descending, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,

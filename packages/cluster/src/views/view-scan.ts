@@ -19,8 +19,10 @@ export async function scanView(
 ): Promise<ViewAnswer<IndexRow>> {
   const { definition, descending, skip, limit } = query
   const places = viewPlaces(scope, db, query)
-  const shards = await openShards<ScannedPlace, IndexRow>(scope, places, query,
-    (indexes, read, call) => indexes.scanIndex(read, call), context)
+  const shards = await openShards<ScannedPlace, IndexRow>(scope, places, query, {
+    call: (indexes, read, call) => indexes.scanIndex(read, call),
+    immediate: (indexes, read) => indexes.scanIndex(read),
+  }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
   const rows = mergeRows(shards.answers.map(answer => answer.pages()), {
     compare: scanOrder(descending), bytesOf, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,

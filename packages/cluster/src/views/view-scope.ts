@@ -1,4 +1,4 @@
-import type { IndexReplica, ShardId } from '@sectional/core'
+import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { WatchScope } from '../shard-calls/silence-watch.ts'
 
@@ -9,6 +9,8 @@ export interface IndexDirectory {
    * `unreachable`.
    */
   indexes(node: string, shard: ShardId): IndexReplica
+  /** Returns reads from memory of this node's replica; undefined when there is none, or its indexes are not open. */
+  immediate?(shard: ShardId): ImmediateIndexReads | undefined
 }
 
 /** Limits of view queries, in milliseconds. */

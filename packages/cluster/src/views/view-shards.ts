@@ -1,16 +1,17 @@
-import { mapBounded } from '@sectional/core'
+import { indexId, mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { IndexBehindError, sumProgress } from './index-behind-error.ts'
+import { immediateRows } from './immediate-rows.ts'
 import { ShardAnswer } from './shard-answer.ts'
-import type { ReadIndex, ReadRest } from './shard-read.ts'
+import type { ReadIndex, ReadRest, ShardRows } from './shard-read.ts'
 import type { ViewQuery } from '../contracts/view-query.ts'
 import type { ViewScope } from './view-scope.ts'
 
 /** The answers of all shards that a query reads, in the order of their ranges. */
-export interface ViewShards<Place, Row extends Place> {
-  readonly answers: readonly ShardAnswer<Place, Row>[]
+export interface ViewShards<Row> {
+  readonly answers: readonly ShardRows<Row>[]
   /** Aborts when the answers are closed or the client has disconnected. */
   readonly signal: AbortSignal
   close(): Promise<void>
@@ -33,19 +34,42 @@ export function viewPlaces(
  * shard has no replica left
  */
 export async function openShards<Place, Row extends Place>(
-  scope: ViewScope, places: readonly ShardPlace[], query: ViewQuery, open: ReadIndex<Place, Row>,
-  { signal: disconnected, requestId }: OperationContext,
-): Promise<ViewShards<Place, Row>> {
-  const { definition, update, ranges, descending, skip, limit, timeoutMs } = query
-  const closed = new AbortController()
-  const signal = AbortSignal.any([disconnected, closed.signal])
+  scope: ViewScope, places: readonly ShardPlace[], query: ViewQuery, read: ReadIndex<Place, Row>,
+  context: OperationContext,
+): Promise<ViewShards<Row>> {
+  const { definition, update, ranges, descending, skip, limit } = query
   const { newest } = scope.unconfirmed
-  const request = { definition, update, read: { ranges, descending }, open, newest, timeoutMs, requestId, signal }
   const rest: ReadRest<Place> = places.length === 1
     ? { skip, ...(limit !== null && { limit }) }
     : { ...(limit !== null && { limit: limit === 0 ? 0 : skip + limit }) }
+  const immediate = { index: indexId(definition), read: { ranges, descending }, update, newest }
+  const inMemory = places.map(place => immediateRows(scope, place, immediate, rest, read))
+  if (inMemory.every(rows => rows !== undefined)) {
+    return { answers: inMemory, signal: context.signal, close: async () => {} }
+  }
+  return openAll(scope, places, inMemory, { query, newest, rest, read }, context)
+}
+
+interface ShardsRead<Place, Row> {
+  readonly query: ViewQuery
+  readonly newest: number
+  readonly rest: ReadRest<Place>
+  readonly read: ReadIndex<Place, Row>
+}
+
+/** @param inMemory the answers that are there already */
+async function openAll<Place, Row extends Place>(
+  scope: ViewScope, places: readonly ShardPlace[], inMemory: readonly (ShardRows<Row> | undefined)[],
+  { query, newest, rest, read }: ShardsRead<Place, Row>, { signal: disconnected, requestId }: OperationContext,
+): Promise<ViewShards<Row>> {
+  const { definition, update, ranges, descending, timeoutMs } = query
+  const closed = new AbortController()
+  const signal = AbortSignal.any([disconnected, closed.signal])
+  const request = {
+    definition, update, read: { ranges, descending }, open: read.call, newest, timeoutMs, requestId, signal,
+  }
   const deadline = scope.runtime.clock.monotonic() + timeoutMs
-  const answers: ShardAnswer<Place, Row>[] = []
+  const answers: ShardRows<Row>[] = []
   const close = async (): Promise<void> => {
     closed.abort()
     await Promise.all(answers.map(answer => answer.close()))
@@ -55,7 +79,7 @@ export async function openShards<Place, Row extends Place>(
   try {
     await mapBounded(places, scope.options.requestCallsMax, async (place, index) => {
       try {
-        answers[index] = await ShardAnswer.open(scope, place, request, rest, deadline)
+        answers[index] = inMemory[index] ?? await ShardAnswer.open(scope, place, request, rest, deadline)
       } catch (error) {
         if (!(error instanceof IndexBehindError)) {
           // The other shards stop waiting for their builds. Their calls are cancelled, so only the first error counts.

@@ -5,7 +5,8 @@ import {
   DatabaseMap, databaseOn, shardsOn, type ClusterState, type CommitListener, type DamageListener, type DatabaseRecord,
   type LocalReplicas,
 } from '@sectional/cluster'
-import { ReplicaError, shardKey, type IndexReplica, type ShardId, type ShardReplica } from '@sectional/core'
+import { ReplicaError, shardKey } from '@sectional/core'
+import type { ImmediateIndexReads, IndexReplica, ShardId, ShardReplica } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import type { CompactionTask, ShardHost, ShardIndexTask } from '@sectional/shard'
@@ -132,6 +133,11 @@ export class HostedReplicas implements LocalReplicas {
       }
       return await host.indexes(shard, creates)
     })
+  }
+
+  /** Returns reads from memory of the indexes of the local replica, if they are open. */
+  immediateIndexes(shard: ShardId): ImmediateIndexReads | undefined {
+    return this.#parts.host.immediateIndexes(shard)
   }
 
   /** Returns the builds of indexes that run on this node now. */

@@ -168,6 +168,12 @@ export class ShardEngine implements ShardReplica {
     return this.#calls.read(context, () => countChanges(this.records, this.#writer.committed(), since))
   }
 
+  /** Returns the newest position at once; undefined when the replica is closed. */
+  position(): ReplicaCheckpoint | undefined {
+    if (this.#calls.refusal !== undefined) return undefined
+    return { history: this.#calls.history, sequence: this.#writer.committed().sequence }
+  }
+
   /** A waiting call costs one entry in a set and the timer of its deadline. */
   async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
     this.#calls.check(context)

@@ -84,6 +84,11 @@ export class IndexContent {
   get readSequence(): number { return this.#state.readSequence }
   get state(): IndexState { return indexState(this.#state) }
 
+  /** The state in the store; undefined when the index cannot be read, or while a batch is being written. */
+  get settled(): StoredState | undefined {
+    return this.#mustReload || this.#broken || this.#ended ? undefined : this.#state
+  }
+
   /** Whether the records are damaged, or were never written. The index must begin anew. */
   get isBroken(): boolean { return this.#broken }
 

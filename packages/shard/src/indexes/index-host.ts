@@ -1,4 +1,4 @@
-import type { ChangeReplica, IndexReplica, ShardId } from '@sectional/core'
+import type { ChangeReplica, ImmediateIndexReads, IndexReplica, ReplicaCheckpoint, ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
 import type { Clock, Log, Metrics, Random, Storage, Turns } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
@@ -27,6 +27,8 @@ export interface IndexedReplica {
   readonly shard: ShardId
   readonly history: string
   readonly replica: ChangeReplica
+  /** Returns the newest position of the replica at once; undefined when it was dropped or is being rebuilt. */
+  readonly newest: () => ReplicaCheckpoint | undefined
   /** False after the replica was dropped or is being rebuilt. */
   readonly isServed: () => boolean
 }
@@ -75,7 +77,9 @@ export class IndexHost {
    * @param creates false: for calls that create no index. They do not create the store either.
    * @throws ReplicaError `not_hosted` when the replica is not served any more, `closed`, `storage`
    */
-  async indexesOf({ shard, history, replica, isServed }: IndexedReplica, creates: boolean): Promise<IndexReplica> {
+  async indexesOf(
+    { shard, history, replica, newest, isServed }: IndexedReplica, creates: boolean,
+  ): Promise<IndexReplica> {
     if (!creates && !await this.#exists()) return new NoIndexes(undefined)
     const store = await this.#open()
     await this.#ending.get(history)
@@ -86,11 +90,16 @@ export class IndexHost {
       const { clock, turns, metrics, indexerOf } = this.#parts
       const indexer = hostedIndexer(indexerOf(shard.incarnation), metrics)
       const indexes = new ShardIndexes({
-        owner: history, store, replica, indexer, queue: this.#queue, clock, turns,
+        owner: history, store, replica, newest, indexer, queue: this.#queue, clock, turns,
       })
       this.#served.set(history, served = { shard, indexes })
     }
     return served.indexes
+  }
+
+  /** Returns reads from memory of the indexes of a replica, once the indexes were asked for. */
+  immediate(history: string): ImmediateIndexReads | undefined {
+    return this.#closing === undefined ? this.#served.get(history)?.indexes.immediate : undefined
   }
 
   /** Ends the builds of a replica, and refuses new ones until its indexes are asked for again. Keeps the rows. */

@@ -1,6 +1,5 @@
-import type { IndexDefinition, IndexHead, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
+import type { IndexDefinition, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
-import { indexState } from './index-content.ts'
 import { placeRange, type PlaceRange } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import type { Indexer } from './indexer.ts'
@@ -18,11 +17,11 @@ interface FoundGroup {
   readonly row: StoredRow
 }
 
-/** Lists the head, and the groups of the ranges. @param check throws when the call has ended */
+/** Lists the groups of the ranges, without a head. @param check throws when the call has ended */
 export async function* reduceIndex(
   snapshot: IndexSnapshot, definition: IndexDefinition, indexer: Indexer, request: ReduceIndexRequest,
   check: () => void,
-): AsyncGenerator<readonly (IndexHead | ReducedGroup)[]> {
+): AsyncGenerator<readonly ReducedGroup[]> {
   const reader = snapshot.rows(check)
   const values = new RowValues(indexer, definition)
   const reduced = async (groups: readonly FoundGroup[]): Promise<readonly ReducedGroup[]> => {
@@ -32,17 +31,15 @@ export async function* reduceIndex(
       value: indexer.encodeGroup(definition, indexedRow(row), request.groupLevel, found[at]!),
     }))
   }
-  let head: readonly IndexHead[] = [{ kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }]
   let groups: FoundGroup[] = []
   for await (const group of findGroups(reader, (key, level) => indexer.groupOf(key, level, definition), request)) {
     check()
     groups.push(group)
     if (groups.length < pageGroups) continue
-    yield [...head, ...await reduced(groups)]
-    head = []
+    yield await reduced(groups)
     groups = []
   }
-  if (head.length + groups.length > 0) yield [...head, ...await reduced(groups)]
+  if (groups.length > 0) yield await reduced(groups)
 }
 
 /** Lists the groups that a request asks for, in its order. */

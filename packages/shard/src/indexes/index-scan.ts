@@ -4,14 +4,18 @@ import { indexState } from './index-content.ts'
 import { afterPlace, placeRange, type PlaceRange, placeText, readPlace } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import { pageRows, readRows, type RowReader } from './row-reader.ts'
+import { RowTree } from './row-tree.ts'
+import { scanByRuns } from './run-scan.ts'
 
 /** Lists the head, and the rows of the ranges. @param check throws when the call has ended */
 export async function* scanIndex(
-  snapshot: IndexSnapshot, { ranges, descending, after, skip = 0, limit = Infinity }: ScanIndexRequest,
-  check: () => void,
+  snapshot: IndexSnapshot, request: ScanIndexRequest, check: () => void,
 ): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
   const { source, keys, state } = snapshot
   const reader = snapshot.rows(check)
+  const short = reader instanceof RowTree ? await scanByRuns(reader, state, request) : undefined
+  if (short !== undefined) return yield [short.head, ...short.rows]
+  const { ranges, descending, after, skip = 0, limit = Infinity } = request
   const before = await rowsBefore(reader, ranges[0] ?? {}, state.rowCount, descending)
   let waiting: IndexHead | undefined = { kind: 'head', ...indexState(state), rowsBefore: before }
   let left = limit

@@ -11,6 +11,7 @@ import {
   type StoredState,
 } from './index-records.ts'
 import { NodePartCache } from './part-cache.ts'
+import { ReductionCache } from './reduction-cache.ts'
 
 export const indexStoreName = 'indexes'
 const runBytes = 8
@@ -28,6 +29,8 @@ export class IndexStore {
   readonly store: Store
   /** Parts of indexes in memory. */
   readonly parts = new NodePartCache()
+  /** Results of reductions of the indexes. */
+  readonly reductions = new ReductionCache()
   readonly #log: Log
   /** Drawn at each start, so that no version of an index is used again after a crash that loses batches. */
   readonly #run: string

@@ -44,7 +44,7 @@ export class RowTree implements RowReader {
   async countBefore(place: string): Promise<number> {
     const run = this.runAt(place)
     if (place === run.from) return run.before
-    const rows = await this.#rows(run)
+    const rows = await this.rows(run)
     return run.before + firstRow(rows, row => compareUtf8(row.place, place) >= 0)
   }
 
@@ -56,30 +56,35 @@ export class RowTree implements RowReader {
       }
       return at
     })
-    return (await this.#rows(run))[count - run.before]?.place ?? placesEnd
+    return (await this.rows(run))[count - run.before]?.place ?? placesEnd
   }
 
   async search({ from }: PlaceRange, isBehind: (key: string) => boolean): Promise<string> {
     const run = this.#descend(entries =>
       entryAt(entries, place => compareUtf8(place, from) > 0 && isBehind(placeKey(place))))
-    const rows = await this.#rows(run)
+    const rows = await this.rows(run)
     const found = firstRow(rows, row => compareUtf8(row.place, from) >= 0 && isBehind(rowPlace(row).key))
     return rows[found]?.place ?? run.to
   }
 
   async endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined> {
     if (compareUtf8(range.from, range.to) >= 0) return undefined
-    let run = last ? this.#runBefore(range.to) : this.runAt(range.from)
+    let run = last ? this.runBefore(range.to) : this.runAt(range.from)
     for (;;) {
-      const rows = rowsWithin(await this.#rows(run), range)
+      const rows = rowsWithin(await this.rows(run), range)
       if (rows.length > 0) return rows.at(last ? -1 : 0)
       if (last ? compareUtf8(run.from, range.from) <= 0 : compareUtf8(run.to, range.to) >= 0) return undefined
-      run = last ? this.#runBefore(run.from) : this.runAt(run.to)
+      run = last ? this.runBefore(run.from) : this.runAt(run.to)
     }
   }
 
   parts(range: PlaceRange): AsyncGenerator<RowPart> {
     return this.#parts(this.#height, { from: firstPlace, to: placesEnd }, range)
+  }
+
+  /** Returns the rows of a run if they are in memory. */
+  rowsInMemory(run: Run): readonly StoredRow[] | undefined {
+    return this.#cache.get(this.#keys.row(run.from)) as readonly StoredRow[] | undefined
   }
 
   /** Returns the run in which a row of that place is, or would be. */
@@ -104,7 +109,8 @@ export class RowTree implements RowReader {
     return entries
   }
 
-  #runBefore(place: string): Run {
+  /** Returns the last run that begins before a place. */
+  runBefore(place: string): Run {
     return this.#descend(entries => entryAt(entries, entry => compareUtf8(entry, place) >= 0))
   }
 
@@ -120,7 +126,7 @@ export class RowTree implements RowReader {
         yield { kind: 'value', value }
       } else if (level > 1) yield* this.#parts(level - 1, part, range)
       else {
-        const rows = rowsWithin(await this.#rows(part), range)
+        const rows = rowsWithin(await this.rows(part), range)
         if (rows.length > 0) yield { kind: 'rows', rows }
       }
     }
@@ -147,7 +153,8 @@ export class RowTree implements RowReader {
     return { from, to, before, path }
   }
 
-  #rows(run: PlaceRange): Promise<readonly StoredRow[]> {
+  /** Returns the rows of a run. */
+  rows(run: PlaceRange): Promise<readonly StoredRow[]> {
     let rows = this.#runs.get(run.from)
     if (rows === undefined) rows = this.#readRun(run)
     this.#runs.delete(run.from)

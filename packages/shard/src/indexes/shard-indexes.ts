@@ -1,6 +1,7 @@
 import type {
-  BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, IndexDefinition, IndexHead, IndexInfo, IndexRead,
-  IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint, RequiredSequence, ScanIndexRequest,
+  BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, ImmediateIndexReads, IndexDefinition, IndexHead,
+  IndexInfo, IndexRead, IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint, RequiredSequence,
+  ScanIndexRequest,
 } from '@sectional/core'
 import { indexId, newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock, Turns } from '@sectional/runtime'
@@ -8,6 +9,7 @@ import { damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { ReplicaCalls } from '../calls/replica-calls.ts'
 import type { BuildQueue } from './build-queue.ts'
 import { waitForBuild } from './build-wait.ts'
+import { ImmediateReads } from './immediate-reads.ts'
 import { type BuildParts, type BuildProgress, IndexBuild } from './index-build.ts'
 import { IndexContent, indexState } from './index-content.ts'
 import { reduceIndex } from './index-reduction.ts'
@@ -21,6 +23,8 @@ export interface ShardIndexesParts {
   readonly owner: string
   readonly store: IndexStore
   readonly replica: ChangeReplica
+  /** Returns the newest position of the replica at once; undefined when it cannot be read, or not at once. */
+  readonly newest?: () => ReplicaCheckpoint | undefined
   readonly indexer: Indexer
   /** Shared by all replicas of the node. */
   readonly queue: BuildQueue
@@ -47,11 +51,14 @@ interface OpenedIndex {
 export class ShardIndexes implements IndexReplica {
   readonly #parts: ShardIndexesParts
   readonly #builds = new Map<string, IndexBuild>()
+  /** Reads from memory. They stop to answer when the indexes are closed. */
+  readonly immediate: ImmediateIndexReads
   #closed = false
 
   constructor(parts: ShardIndexesParts) {
     this.#parts = parts
-    const { store, owner, indexer } = parts
+    const { store, owner, indexer, newest = () => undefined } = parts
+    this.immediate = new ImmediateReads({ store, newest, contentOf: index => this.#builds.get(index)?.content })
     for (const [id, stored] of store.indexesOf(owner)) {
       // An index that cannot be used stays in the directory until it is created anew, or dropped.
       const content = stored.indexerVersion === indexer.version ? loaded(stored, this.#buildParts) : undefined
@@ -91,10 +98,21 @@ export class ShardIndexes implements IndexReplica {
   ): AsyncGenerator<readonly (IndexHead | ReducedGroup)[]> {
     const opened = await this.#open(request, context)
     const { definition, snapshot } = opened
+    const head: IndexHead = { kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }
     yield* this.#pages(opened, context, check => {
       if (definition.reduce === null) throw new ReplicaError('protocol', 'the index has no reduce function')
-      return reduceIndex(snapshot, definition, this.#parts.indexer, request, check)
+      return withHead(head, this.#groups(opened, request, check))
     })
+  }
+
+  async* #groups(
+    { definition, snapshot }: OpenedIndex, request: ReduceIndexRequest, check: () => void,
+  ): AsyncGenerator<readonly ReducedGroup[]> {
+    const { store: { reductions }, indexer } = this.#parts
+    const { version } = snapshot.state
+    const known = reductions.get(version, request)
+    if (known !== undefined) yield known
+    else yield* reductions.keep(version, request, reduceIndex(snapshot, definition, indexer, request, check))
   }
 
   async indexInfo(index: string, context: CallContext): Promise<IndexInfo> {
@@ -194,6 +212,18 @@ export class ShardIndexes implements IndexReplica {
       await snapshot.close()
     }
   }
+}
+
+/** Puts the head before the first row of an answer. */
+async function* withHead<Row>(
+  head: IndexHead, pages: AsyncIterable<readonly Row[]>,
+): AsyncGenerator<readonly (IndexHead | Row)[]> {
+  let isFirst = true
+  for await (const page of pages) {
+    yield isFirst ? [head, ...page] : page
+    isFirst = false
+  }
+  if (isFirst) yield [head]
 }
 
 /** Returns the content of an index in the store; undefined when its state is damaged. */

@@ -1,0 +1,47 @@
+import type { ImmediateAnswer } from '@sectional/core'
+import type { ShardPlace } from '../replicas/replica-access.ts'
+import type { ReadIndex, ReadRest, ShardRead, ShardRows } from './shard-read.ts'
+import type { ViewScope } from './view-scope.ts'
+
+/** What a query reads of an index, before it is known which replica answers. */
+export interface ImmediateRead<Place> extends Pick<ShardRead<Place, never>, 'read' | 'update' | 'newest'> {
+  /** The id of the index (`indexId`). */
+  readonly index: string
+}
+
+/**
+ * Reads one shard from the memory of this node, if the shard is read here and the answer is there. The answer is the
+ * one that a call would give: the replica has every write that the query must contain, and its index has them, too.
+ */
+export function immediateRows<Place, Row extends Place>(
+  scope: ViewScope, place: ShardPlace, { index, read, update, newest }: ImmediateRead<Place>, rest: ReadRest<Place>,
+  { immediate }: ReadIndex<Place, Row>,
+): ShardRows<Row> | undefined {
+  const { access, indexes, unconfirmed } = scope
+  // The build of a query with `lazy` begins when its answer is closed, which takes a call.
+  if (update === 'lazy' || !access.readsLocally(access.now(place))) return undefined
+  if (update && unconfirmed.isBehind(place.id, access.node, newest)) return undefined
+  const memory = indexes.immediate?.(place.id)
+  const answer = memory && immediate(memory, { index, through: update ? 'newest' : 0, ...read, ...rest })
+  return answer && new ImmediateRows(place, access.node, answer)
+}
+
+class ImmediateRows<Row> implements ShardRows<Row> {
+  readonly place: ShardPlace
+  readonly node: string
+  readonly head: ImmediateAnswer<Row>['head']
+  readonly rows: readonly Row[]
+
+  constructor(place: ShardPlace, node: string, { head, rows }: ImmediateAnswer<Row>) {
+    this.place = place
+    this.node = node
+    this.head = head
+    this.rows = rows
+  }
+
+  async* pages(): AsyncGenerator<readonly Row[]> {
+    if (this.rows.length > 0) yield this.rows
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,95 @@
+import { expect } from 'chai'
+import { indexId } from '@sectional/core'
+import type { ImmediateIndexReads, IndexHead, IndexRow, ShardId } from '@sectional/core'
+import { ReplicaAccess } from '../../src/replicas/replica-access.ts'
+import { immediateRows, type ImmediateRead } from '../../src/views/immediate-rows.ts'
+import type { ReadIndex } from '../../src/views/shard-read.ts'
+import { scanView } from '../../src/views/view-scan.ts'
+import type { ViewScope } from '../../src/views/view-scope.ts'
+import { request } from '../replica-world.ts'
+import { definition, everything, IndexWorld, testRows } from './index-world.ts'
+
+const head: IndexHead = {
+  kind: 'head', position: { history: 'one', sequence: 1 }, readSequence: 1, version: '1', rowCount: 0, rowsBefore: 0,
+}
+const empty: ImmediateIndexReads = { scanIndex: () => ({ head, rows: [] }), reduceIndex: () => ({ head, rows: [] }) }
+const read: ImmediateRead<unknown> = {
+  index: indexId(definition), read: { ranges: [{}], descending: false }, update: true, newest: 0,
+}
+const verb: ReadIndex<never, never> = {
+  call: () => { throw new Error('not called') },
+  immediate: indexes => indexes.scanIndex({ index: '', through: 0, ranges: [], descending: false }) as never,
+}
+
+function withMemory(scope: ViewScope, immediate: (shard: ShardId) => ImmediateIndexReads | undefined): ViewScope {
+  return { ...scope, indexes: { ...scope.indexes, indexes: (...to) => scope.indexes.indexes(...to), immediate } }
+}
+
+describe('rows from the memory of a node', () => {
+  it('are taken where the node would read its own replica, and where that has every acknowledged write', async () => {
+    const world = new IndexWorld({ q: 1, nodes: ['a', 'b', 'out'], n: 2 })
+    const [shard] = world.db.shards
+    const replicas = ['a', 'b'].map(node => ({ node, filling: false }))
+    world.setDatabase({ ...world.db, shards: [{ ...shard!, replicas }] })
+    const scope = withMemory(world.viewScope('a'), () => empty)
+    const [place] = scope.access.places(world.db)
+    const rows = (changed: Partial<ImmediateRead<unknown>> = {}, of = scope): unknown =>
+      immediateRows(of, place!, { ...read, ...changed }, {}, verb)
+    expect(rows()).to.include({ node: 'a' })
+    expect(rows({ update: false })).to.include({ node: 'a' })
+    expect(rows({ update: 'lazy' })).to.equal(undefined)
+    expect(rows({}, withMemory(world.viewScope('out'), () => empty))).to.equal(undefined)
+    expect(rows({}, withMemory(scope, () => undefined))).to.equal(undefined)
+    expect(rows({}, world.viewScope('a'))).to.equal(undefined)
+    scope.unconfirmed.acknowledged(place!.id, 'a', Promise.resolve(false))
+    const { newest } = scope.unconfirmed
+    expect(rows({ newest })).to.equal(undefined)
+    expect(rows({ newest, update: false })).to.include({ node: 'a' })
+  })
+
+  it('are not taken from a replica that catches up or is being filled', () => {
+    const world = new IndexWorld({ q: 1, nodes: ['a', 'b'], n: 2 })
+    let isCatchingUp = false
+    const directory = { ...world.directory('a'), isCatchingUp: () => isCatchingUp }
+    const inner = world.viewScope('a')
+    const health = { reads: inner.readHealth, decisions: inner.decisionHealth }
+    const scope = withMemory({ ...inner, access: new ReplicaAccess('a', directory, health) }, () => empty)
+    const [place] = scope.access.places(world.db)
+    const rows = (of: typeof place): unknown => immediateRows(scope, of!, read, {}, verb)
+    expect(rows(place)).to.include({ node: 'a' })
+    isCatchingUp = true
+    expect(rows(place)).to.equal(undefined)
+    isCatchingUp = false
+    const filling = place!.record.replicas.map(({ node }) => ({ node, filling: node === 'a' }))
+    expect(rows({ ...place!, record: { ...place!.record, replicas: filling } })).to.equal(undefined)
+  })
+
+  it('are merged with those of other shards, which are read with calls', async () => {
+    const world = new IndexWorld({ q: 2, nodes: ['a'], n: 1 })
+    const ids = Array.from({ length: 12 }, (_, at) => `d${String(at).padStart(2, '0')}`)
+    await world.write(ids.map(id => ({ id, keys: [id], value: 1 })))
+    const scope = world.viewScope('a')
+    const answerOf = async (of: ViewScope): Promise<readonly string[]> => {
+      const answer = await world.during(scanView(of, world.db, everything, request()))
+      const rows = await world.during(testRows(answer.rows))
+      await answer.close()
+      return rows.map(({ id }) => id)
+    }
+    expect(await answerOf(scope)).to.deep.equal(ids)
+    const first = scope.access.places(world.db)[0]!.id
+    const stored: IndexRow[] = []
+    let firstHead: IndexHead | undefined
+    const all = { index: indexId(definition), through: 0, ranges: [{}], descending: false } as const
+    for await (const page of world.indexesOn('a', first).scanIndex(all, { timeoutMs: 1000 })) {
+      for (const row of page) {
+        if (row.kind === 'head') firstHead = row
+        else stored.push(row)
+      }
+    }
+    expect(stored.length).to.be.within(1, ids.length - 1)
+    const memory = { ...empty, scanIndex: () => ({ head: firstHead!, rows: stored }) }
+    world.calls.length = 0
+    expect(await answerOf(withMemory(scope, shard => shard === first ? memory : undefined))).to.deep.equal(ids)
+    expect(world.calls.filter(({ verb: name }) => name === 'scanIndex').length).to.equal(1)
+  })
+})

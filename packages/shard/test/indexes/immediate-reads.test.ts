@@ -1,0 +1,160 @@
+import { expect } from 'chai'
+import { indexId } from '@sectional/core'
+import type { IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
+import { BuildQueue } from '../../src/indexes/build-queue.ts'
+import { IndexStore } from '../../src/indexes/index-store.ts'
+import type { Indexer } from '../../src/indexes/indexer.ts'
+import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
+import { collect, context, edit, silentLog } from '../shard-world.ts'
+
+const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: 'count', options: {} }
+const scan = { index: indexId(definition), through: 'newest', ranges: [{}], descending: false } as const
+const reduction = { ...scan, groupLevel: 0 } as const
+
+const indexer: Indexer = {
+  version: '1',
+  map: async (_definition, documents) =>
+    documents.map(({ id }) => ({ rows: [{ key: id, value: Buffer.from(`value of ${id}`) }] })),
+  groupOf: (key, level) => key.slice(0, level),
+  reduce: async (_definition, lists) => lists.map(rows => Buffer.from(String(rows.length))),
+  rereduce: async (_definition, lists) => lists.map(values =>
+    Buffer.from(String(values.reduce((sum, value) => sum + Number(Buffer.from(value)), 0)))),
+  encodeGroup: (_definition, _row, _level, value) => value,
+}
+
+class World {
+  replica = new MemoryShardReplica({ history: 'one' })
+  newest: ReplicaCheckpoint | undefined = { history: 'one', sequence: 0 }
+  store!: IndexStore
+  indexes!: ShardIndexes
+
+  async start(): Promise<this> {
+    this.store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1) })
+    const clock = new RealClock()
+    this.indexes = new ShardIndexes({
+      owner: 'shard', store: this.store, replica: this.replica, newest: () => this.newest, indexer,
+      queue: new BuildQueue(), clock, turns: new Turns(clock),
+    })
+    return this
+  }
+
+  async stop(): Promise<void> {
+    await this.indexes.close()
+    await this.store.close()
+  }
+
+  async write(...ids: readonly string[]): Promise<void> {
+    await this.replica.updateDocuments({ edits: ids.map(id => edit(id, null, {})), revsLimit: 10 }, context)
+    this.newest = { history: 'one', sequence: this.newest!.sequence + ids.length }
+  }
+
+  async build(): Promise<void> {
+    await this.indexes.buildIndex({ definition, through: 'newest', waitMs: 5000 }, context)
+  }
+
+  /** Reads with the verbs, which brings the answers into memory. */
+  async read(): Promise<void> {
+    await collect(this.indexes.scanIndex(scan, context))
+    await collect(this.indexes.reduceIndex(reduction, context))
+  }
+
+  /** Returns the keys of all rows and their number, as far as they are answered from memory. */
+  fromMemory(): { readonly keys: readonly string[] | undefined; readonly count: number | undefined } {
+    const { immediate } = this.indexes
+    const count = immediate.reduceIndex(reduction)?.rows[0]?.value
+    return {
+      keys: immediate.scanIndex(scan)?.rows.map(({ key }) => key),
+      count: count && Number(Buffer.from(count)),
+    }
+  }
+}
+
+const nothing = { keys: undefined, count: undefined }
+
+describe('reads of an index from memory', () => {
+  it('answer what a read has brought into memory, and not before', async () => {
+    const world = await new World().start()
+    expect(world.fromMemory()).to.deep.equal(nothing)
+    await world.write('a', 'b')
+    await world.build()
+    expect(world.fromMemory()).to.deep.equal(nothing)
+    await world.read()
+    expect(world.fromMemory()).to.deep.equal({ keys: ['a', 'b'], count: 2 })
+    await world.stop()
+  })
+
+  it('give no answer from before a change', async () => {
+    const world = await new World().start()
+    await world.write('a')
+    await world.build()
+    await world.read()
+    await world.write('b')
+    expect(world.fromMemory()).to.deep.equal(nothing)
+    await world.build()
+    expect(world.fromMemory()).to.deep.equal(nothing)
+    await world.read()
+    expect(world.fromMemory()).to.deep.equal({ keys: ['a', 'b'], count: 2 })
+    await world.stop()
+  })
+
+  it('give no answer from before a purge', async () => {
+    const world = await new World().start()
+    await world.write('a', 'b')
+    await world.build()
+    await world.read()
+    const { leaves } = (await world.replica.openDocument({ id: 'a', body: false, tree: false }, context))!
+    const path = { start: 1, ids: [leaves[0]!.revision.slice(2)] }
+    await world.replica.purgeDocuments({ purges: [{ uuid: 'x', id: 'a', paths: [path] }] }, context)
+    world.newest = await world.replica.waitForChange({ history: '', sequence: 0 }, context)
+    expect(world.fromMemory()).to.deep.equal(nothing)
+    await world.build()
+    await world.read()
+    expect(world.fromMemory()).to.deep.equal({ keys: ['b'], count: 1 })
+    await world.stop()
+  })
+
+  it('give no answer for another history, when the replica cannot be read, or when the index is gone', async () => {
+    const world = await new World().start()
+    await world.write('a')
+    await world.build()
+    await world.read()
+    const { newest } = world
+    for (const other of [{ history: 'two', sequence: 1 }, undefined]) {
+      world.newest = other
+      expect(world.fromMemory()).to.deep.equal(nothing)
+    }
+    world.newest = newest
+    expect(world.fromMemory().count).to.equal(1)
+    await world.indexes.dropIndexes({ except: [] }, context)
+    expect(world.fromMemory()).to.deep.equal(nothing)
+    await world.build()
+    await world.read()
+    expect(world.fromMemory().count).to.equal(1)
+    await world.indexes.close()
+    expect(world.fromMemory()).to.deep.equal(nothing)
+    await world.stop()
+  })
+
+  it('give complete states only while a build writes', async () => {
+    const world = await new World().start()
+    await world.write('a')
+    await world.build()
+    await world.read()
+    const later = Array.from({ length: 200 }, (_, at) => `b${at}`)
+    await world.write(...later)
+    const building = world.build()
+    let ended = false
+    void building.then(() => { ended = true })
+    const states = new Set<string>()
+    while (!ended) {
+      const answer = world.indexes.immediate.scanIndex({ ...scan, through: 0, ranges: [{}], limit: 1000 })
+      states.add(answer === undefined ? 'none' : `${answer.head.rowCount} ${answer.rows.length}`)
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+    expect(states).to.include('1 1')
+    for (const state of states) if (state !== 'none') expect(new Set(state.split(' ')).size).to.equal(1)
+    await world.stop()
+  })
+})
