@@ -29,6 +29,7 @@ export { parseDocument, parseDocumentInSlices, smallJsonBytes } from './document
 export type { ParsedDocument } from './documents/document-json.ts'
 export { parseBulkDocuments, readBulkDocuments } from './documents/bulk-documents.ts'
 export { checkStructure } from './json/json-check.ts'
+export { jsonParts } from './json/json-parts.ts'
 export { readValue } from './json/json-values.ts'
 export type { StructureLimits } from './json/json-check.ts'
 export type { BulkDocuments } from './documents/bulk-documents.ts'

@@ -1,9 +1,9 @@
 /** Converts the response object of a function of a design document to a response. */
-import { isJsonObject, parseJson, parseJsonInSlices, smallJsonBytes, type JsonObject } from '@sectional/core'
+import { ApiError, isJsonObject, type JsonObject } from '@sectional/core'
 import { hasBody, type HttpHeaders } from '@sectional/runtime'
-import { runWhileWanted } from '../messages/body.ts'
+import { parseBody } from '../messages/body.ts'
 import { FunctionError } from '../messages/function-error.ts'
-import { plainHeaders, send } from '../messages/response.ts'
+import { jsonLine, plainHeaders, send } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { usualCase } from './header-case.ts'
@@ -35,7 +35,7 @@ export interface FunctionResponse {
 
 type Content =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'json'; readonly text: string }
+  | { readonly kind: 'json'; readonly json: string | Uint8Array }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
 
 /** What the server adds to the response of a function. */
@@ -51,17 +51,27 @@ export interface ResponseFrame {
 }
 
 /**
- * Parses what a function returned.
+ * Parses what a function returned, or a part of it.
  *
- * @throws FunctionError `render_error` when the text is not JSON, which only a hostile function achieves
+ * @param json text, or UTF-8
+ * @throws FunctionError `render_error` when it is not JSON, is nested too deeply, or has too many values
+ * @throws ApiError `service_unavailable` when it needs too much memory beside other large bodies
  */
-export async function parseReturned(json: string, request: RequestContext, services: Services): Promise<unknown> {
+export function parseReturned(
+  json: string | Uint8Array, request: RequestContext, services: Services,
+): Promise<unknown> {
+  const bytes = typeof json === 'string' ? Buffer.from(json) : json
+  return acceptReturned(request, () => parseBody(bytes, request, services))
+}
+
+/** Reads what a function returned. Errors in the JSON become errors of the function. */
+export async function acceptReturned<Result>(request: RequestContext, read: () => Promise<Result>): Promise<Result> {
   try {
-    if (json.length <= smallJsonBytes) return parseJson(json)
-    return await runWhileWanted(parseJsonInSlices(Buffer.from(json)), request, services)
+    return await read()
   } catch (error) {
     request.signal.throwIfAborted()
-    throw refused('What the function returned is not JSON, or is nested too deeply', error)
+    if (!(error instanceof ApiError) || error.status === 503) throw error
+    throw invalidResponse(`What the function returned cannot be read: ${error.reason}`, error)
   }
 }
 
@@ -72,11 +82,11 @@ export async function parseReturned(json: string, request: RequestContext, servi
  */
 export function readResponse(value: unknown): FunctionResponse {
   if (typeof value === 'string') return { status: undefined, headers: {}, content: textOf(value), stop: false }
-  if (!isJsonObject(value)) throw refused('A function must return a text or a response object')
+  if (!isJsonObject(value)) throw invalidResponse('A function must return a text or a response object')
   const unknown = Object.keys(value).find(name => !members.has(name))
-  if (unknown !== undefined) throw refused(`A response object has no member ${JSON.stringify(unknown)}`)
+  if (unknown !== undefined) throw invalidResponse(`A response object has no member ${JSON.stringify(unknown)}`)
   const { code, headers = {}, stop } = value
-  if (stop !== undefined && typeof stop !== 'boolean') throw refused('The member stop of a response is a boolean')
+  if (stop !== undefined && typeof stop !== 'boolean') throw invalidResponse('stop of a response is a boolean')
   return { status: statusOf(code), headers: headersOf(headers), content: contentOf(value), stop: stop === true }
 }
 
@@ -84,11 +94,11 @@ export function readResponse(value: unknown): FunctionResponse {
 function statusOf(code: unknown): number | undefined {
   if (code === undefined) return undefined
   if (Number.isInteger(code) && (code as number) >= 200 && (code as number) <= 599) return code as number
-  throw refused(`The code of a response is an integer from 200 to 599, and not ${brief(code)}`)
+  throw invalidResponse(`The code of a response is an integer from 200 to 599, and not ${brief(code)}`)
 }
 
 function headersOf(headers: unknown): Record<string, string> {
-  if (!isJsonObject(headers)) throw refused('The headers of a response are an object')
+  if (!isJsonObject(headers)) throw invalidResponse('The headers of a response are an object')
   const checked = new Map<string, string>()
   let bytes = 0
   for (const [given, value] of Object.entries(headers)) {
@@ -98,32 +108,32 @@ function headersOf(headers: unknown): Record<string, string> {
     checked.set(name, text)
   }
   if (bytes <= headerBytesMax) return Object.fromEntries(checked)
-  throw refused(`The headers of a response have ${bytes} bytes, the limit is ${headerBytesMax}`)
+  throw invalidResponse(`The headers of a response have ${bytes} bytes, the limit is ${headerBytesMax}`)
 }
 
 function headerText(name: string, value: unknown): string {
-  if (!headerName.test(name)) throw refused(`${brief(name)} is not the name of a header`)
-  if (connectionHeaders.has(name)) throw refused(`A function must not set the header ${name}`)
+  if (!headerName.test(name)) throw invalidResponse(`${brief(name)} is not the name of a header`)
+  if (connectionHeaders.has(name)) throw invalidResponse(`A function must not set the header ${name}`)
   const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
   if (typeof text === 'string' && headerValue.test(text)) return text
-  throw refused(`${brief(value)} is not a value of the header ${name}`)
+  throw invalidResponse(`${brief(value)} is not a value of the header ${name}`)
 }
 
 function contentOf({ json, base64, body }: JsonObject): Content {
-  if (json !== undefined) return { kind: 'json', text: `${JSON.stringify(json)}\n` }
+  if (json !== undefined) return { kind: 'json', json: JSON.stringify(json) }
   if (base64 === undefined) return textOf(body ?? '')
   if (typeof base64 === 'string' && base64.length % 4 === 0 && base64Text.test(base64)) {
     return { kind: 'bytes', bytes: Buffer.from(base64, 'base64') }
   }
-  throw refused('The member base64 of a response object is not Base64')
+  throw invalidResponse('The member base64 of a response object is not Base64')
 }
 
 function textOf(body: unknown): Content {
-  if (typeof body !== 'string') throw refused(`The body of a response is a text, and not ${brief(body)}`)
+  if (typeof body !== 'string') throw invalidResponse(`The body of a response is a text, and not ${brief(body)}`)
   return { kind: 'text', text: body }
 }
 
-function refused(reason: string, cause?: unknown): FunctionError {
+export function invalidResponse(reason: string, cause?: unknown): FunctionError {
   return new FunctionError(500, 'render_error', `${reason}.`, cause)
 }
 
@@ -141,9 +151,16 @@ export function sendResponse(
   { status, headers, content }: FunctionResponse, frame: ResponseFrame, request: RequestContext, services: Services,
 ): void {
   const code = status ?? frame.status ?? 200
-  const body = !hasBody(code) ? '' : content.kind === 'bytes' ? content.bytes : content.text
   const all = responseHeaders(headers, content, frame, request, services)
-  send(request, services, code, all, body, frame.acknowledgesWrite)
+  send(request, services, code, all, hasBody(code) ? bodyOf(content) : '', frame.acknowledgesWrite)
+}
+
+function bodyOf(content: Content): string | Uint8Array {
+  switch (content.kind) {
+    case 'text': return content.text
+    case 'json': return jsonLine(content.json)
+    case 'bytes': return content.bytes
+  }
 }
 
 /** Returns the headers of a function, completed by those of the server. */

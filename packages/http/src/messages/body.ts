@@ -197,7 +197,7 @@ const valueBytes = 64
  * Parses a body that is not a document. A large body is scanned in slices before it is parsed.
  * @throws ApiError `too_large` for more values than `limits/json_values`, and the errors of `parseJson`
  */
-async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
+export async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
   if (bytes.length <= smallJsonBytes) return parseJson(bytes)
   const { admission, options } = services
   const limits = { valuesMax: options.jsonValuesMax, setting: httpDeclarations.jsonValuesMax.name }

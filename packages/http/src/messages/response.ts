@@ -59,7 +59,7 @@ export function sendJsonText(
 ): void {
   const headers = jsonHeaders(request, services)
   if (extra !== undefined) Object.assign(headers, extra)
-  send(request, services, status, headers, typeof body === 'string' ? `${body}\n` : withNewline(body))
+  send(request, services, status, headers, jsonLine(body))
 }
 
 export function sendJson(
@@ -112,6 +112,11 @@ export function openStream(
   const writer = request.exchange.stream(status, adapted(request, services, headers))
   request.writer = writer
   return writer
+}
+
+/** Returns JSON with the newline that ends a body. */
+export function jsonLine(json: string | Uint8Array): string | Uint8Array {
+  return typeof json === 'string' ? `${json}\n` : withNewline(json)
 }
 
 function withNewline(bytes: Uint8Array): Uint8Array {

@@ -4,7 +4,8 @@ import { ApiError } from '@sectional/core'
 import { openDesignFunction, type DesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
 import { functionDocument } from '../design-functions/function-document.ts'
-import { parseReturned, readResponse, sendResponse } from '../design-functions/function-response.ts'
+import { sendResponse } from '../design-functions/function-response.ts'
+import { readReturned } from '../design-functions/function-result.ts'
 import { readRequestBody, requestObject } from '../design-functions/request-object.ts'
 import { checkPlacedId } from '../documents/document-reading.ts'
 import { matchesTag, sendNotModified } from '../messages/response.ts'
@@ -25,7 +26,7 @@ export const getShow: Handler = async (request, services) => {
   if (outcome.kind !== 'value' && document === null && id !== null) {
     throw new ApiError('not_found', 'document not found')
   }
-  const response = readResponse(await parseReturned(valueOf(outcome), request, services))
+  const response = await readReturned(Buffer.from(valueOf(outcome)), request, services)
   sendResponse(response, {
     textType: 'text/html; charset=utf-8',
     ...(etag !== undefined && { headers: { ETag: etag, Vary: 'Accept' } }),

@@ -1,11 +1,12 @@
 /** `_design/{name}/_update/{function}`: update functions, which make a document and a response from a request. */
-import { ApiError, checkDocumentId, designPrefix, isJsonObject, localPrefix, type JsonObject } from '@sectional/core'
+import { ApiError, checkDocumentId, designPrefix, localPrefix } from '@sectional/core'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { openDesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
 import { functionDocument } from '../design-functions/function-document.ts'
-import { parseReturned, readResponse, sendResponse } from '../design-functions/function-response.ts'
+import { sendResponse } from '../design-functions/function-response.ts'
+import { readUpdate } from '../design-functions/function-result.ts'
 import { readRequestBody, requestObject } from '../design-functions/request-object.ts'
 import { checkDesignFunctions } from '../documents/design-functions.ts'
 import { update, type Written } from '../documents/document-edit.ts'
@@ -13,7 +14,6 @@ import { checkPlacedId } from '../documents/document-reading.ts'
 import { checkWrittenDocument, documentIdRules } from '../documents/document-writing.ts'
 import { localRevision, updateLocal } from '../documents/local-writing.ts'
 import { parseDocumentBody } from '../messages/body.ts'
-import { FunctionError } from '../messages/function-error.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { encodeSegment } from '../request/request-path.ts'
@@ -29,24 +29,15 @@ export const postUpdate: Handler = async (request, services) => {
   const document = id === null ? null : await functionDocument(id, request, services)
   const argumentList = `[${document},${await requestObject({ id, body }, request, services)}]`
   const [outcome] = await outcomeOf(called, services.runtime.sandbox.call(called, [argumentList]))
-  const returned = await parseReturned(valueOf(outcome!), request, services)
-  if (!Array.isArray(returned) || returned.length < 2) throw notAPair()
   // The response is checked before the document is written, so that a client that gets 500 has changed nothing.
-  const [changed, given] = returned as readonly unknown[]
-  const response = readResponse(given)
+  const { document: changed, response } = await readUpdate(Buffer.from(valueOf(outcome!)), request, services)
   const textType = 'text/html; charset=utf-8'
-  if (!isJsonObject(changed)) return sendResponse(response, { textType }, request, services)
+  if (changed === null) return sendResponse(response, { textType }, request, services)
   const { revision, accepted, encodedId } = await save(changed, request, services)
   sendResponse(response, {
     textType, status: accepted ? 202 : 201, acknowledgesWrite: true,
     headers: { 'X-Couch-Update-NewRev': revision, 'X-Couch-Id': encodedId },
   }, request, services)
-}
-
-function notAPair(): FunctionError {
-  return new FunctionError(
-    500, 'render_error', 'An update function must return [document, response], where the document may be null.',
-  )
 }
 
 interface Saved extends Written { readonly encodedId: string }
@@ -56,9 +47,9 @@ interface Saved extends Written { readonly encodedId: string }
  *
  * @throws ApiError as the write of any document; `illegal_docid` when the document has no `_id`
  */
-async function save(changed: JsonObject, request: RequestContext, services: Services): Promise<Saved> {
+async function save(changed: Uint8Array, request: RequestContext, services: Services): Promise<Saved> {
   const { database, user } = request
-  const document = await parseDocumentBody(Buffer.from(JSON.stringify(changed)), request, services)
+  const document = await parseDocumentBody(changed, request, services)
   const id = checkDocumentId(document.id ?? '', documentIdRules(database, services))
   const encodedId = encodeSegment(id)
   const { revision: parent, deleted, body } = document

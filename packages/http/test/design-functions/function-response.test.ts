@@ -18,7 +18,7 @@ describe('the response object of a function', () => {
     assert.deepEqual(readResponse('a').content, { kind: 'text', text: 'a' })
     assert.deepEqual(readResponse({}).content, { kind: 'text', text: '' })
     assert.deepEqual(readResponse({ body: 'a' }).content, { kind: 'text', text: 'a' })
-    assert.deepEqual(readResponse({ body: 'a', json: null }).content, { kind: 'json', text: 'null\n' })
+    assert.deepEqual(readResponse({ body: 'a', json: null }).content, { kind: 'json', json: 'null' })
     const bytes = Buffer.from([0, 1, 2, 255])
     assert.deepEqual(readResponse({ base64: 'AAEC/w==' }).content, { kind: 'bytes', bytes })
   })

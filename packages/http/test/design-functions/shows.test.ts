@@ -206,7 +206,20 @@ describe('a show function', () => {
   })
 
   it('makes a large response', async () => {
-    const { text } = await show('() => ({ json: "x".repeat(2e6) })')
-    assert.equal(text.length, 2e6 + 3)
+    const lengthOf = async (source: string): Promise<readonly unknown[]> => {
+      const { status, headers, text } = await show(source)
+      return [status, headers['x-a'], text.length]
+    }
+    assert.deepEqual(await lengthOf('() => "é".repeat(2e6)'), [200, undefined, 2e6])
+    assert.deepEqual(await lengthOf('() => ({ base64: "YWJj".repeat(1e6), code: 203 })'), [203, undefined, 3e6])
+    assert.deepEqual(await lengthOf('() => ({ json: "x".repeat(2e6), headers: { "X-A": "b" } })'), [200, 'b', 2e6 + 3])
+    const values = await show('() => ({ json: new Array(1e6).fill(1) })')
+    assert.equal(values.json.length, 1e6)
+  })
+
+  it('is refused when its response has many members or values', async () => {
+    const many = 'Object.fromEntries(Array.from({ length: 1e4 }, (_, n) => ["x" + n, ""]))'
+    assert.deepEqual(errorOf(await show(`() => ${many}`)).slice(0, 2), [500, 'render_error'])
+    assert.deepEqual(errorOf(await show(`() => ({ headers: ${many} })`)).slice(0, 2), [500, 'render_error'])
   })
 })

@@ -49,6 +49,12 @@ describe('an update function', () => {
     assert.deepEqual(errorOf(await node.get('/db/x')), [404, 'not_found', 'deleted'])
   })
 
+  it('writes a large document, and makes a large response', async () => {
+    const { status, text } = await update('() => [{ _id: "l", a: new Array(6e5).fill(1) }, "x".repeat(1e5)]')
+    assert.deepEqual([status, text.length], [201, 1e5])
+    assert.equal((await node.get('/db/l')).json.a.length, 6e5)
+  })
+
   it('keeps the attachments of the document, and adds others', async () => {
     await node.put('/db/z', { _attachments: { a: { data: 'YQ==' } } })
     await update('doc => { doc._attachments.b = { data: "Yg==" }; return [doc, ""] }', '/z')
