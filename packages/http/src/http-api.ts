@@ -11,6 +11,7 @@ import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
 import { BatchWriter } from './services/batch-writer.ts'
 import { Feeds } from './services/feeds.ts'
+import { FilterCalls } from './services/filter-calls.ts'
 import type { Configuration } from './settings/configuration.ts'
 import { preflightHeaders } from './messages/cross-origin.ts'
 import { dispatch, type Routes } from './pipeline/dispatch.ts'
@@ -59,6 +60,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     sessions: new Sessions({ configuration, options, secrets, clock: runtime.clock }),
     batches,
     feeds,
+    filterCalls: new FilterCalls(runtime.clock),
     uuids: new UuidGenerator(runtime, options),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }

@@ -1,16 +1,22 @@
 /** Runs one changes feed from its first row to its last line. */
-import { projectFields, parseExactly, readValue, smallJsonBytes, type ChangeRow, type FieldPath } from '@sectional/core'
+import {
+  projectFields, parseExactly, readValue, smallJsonBytes, type ChangeRow, type FieldPath, type Leaf,
+} from '@sectional/core'
 import type { ChangesEvent, ChangesFeed } from '@sectional/cluster'
 import { ClientGoneError, type Timer } from '@sectional/runtime'
 import { writeAttachmentData } from '../attachments/attachment-view.ts'
 import { noFlags, showRevision, splicedRevision, writeRevision, type ReadFlags } from '../documents/document-reading.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import type { ChangesFilter } from './changes-filter.ts'
+import { shownLeaves, type ChangesFilter } from './changes-filter.ts'
 import type { ChangesParameters } from './changes-parameters.ts'
 import type { ChangesWriter, ShownChange } from './changes-writer.ts'
 import type { OpenFeed } from '../services/feeds.ts'
 
+type RowsEvent = ChangesEvent & { readonly kind: 'rows' }
+
+/** Milliseconds for which a row may wait for further rows, while a slow filter looks for them. */
+const rowDelayMs = 1000
 /** The limit from which CouchDB counts `seq_interval` when the request has none. */
 const unlimitedRows = 1e15
 
@@ -25,6 +31,12 @@ export class ChangesRun implements OpenFeed {
   readonly #flags: ReadFlags
   #left: number
   #heartbeat: Timer | undefined
+  /** True when the feed was told to end before its last row. */
+  #ending = false
+  /** Ends a feed without heartbeats that has had no row for too long. */
+  #timeout: Timer | undefined
+  /** True when the timeout that the client asked for has begun, which is when the feed first waited after a row. */
+  #isWaiting = false
 
   constructor(
     feed: ChangesFeed, parameters: ChangesParameters, filter: ChangesFilter | null, writer: ChangesWriter,
@@ -43,14 +55,16 @@ export class ChangesRun implements OpenFeed {
 
   get database() { return this.#request.database }
 
-  end(): void { this.#feed.end() }
+  end(): void {
+    this.#ending = true
+    this.#feed.end()
+  }
 
   async run(): Promise<void> {
     const { feeds } = this.#services
-    if (this.#follows) {
-      feeds.add(this)
-      this.#beat()
-    }
+    if (this.#follows) feeds.add(this)
+    // A normal feed is silent only while its filter leaves out rows.
+    if (this.#follows || this.#filter !== null) this.#beat()
     try {
       if (this.#left > 0) await this.#read()
       if (this.#request.signal.aborted) throw new ClientGoneError()
@@ -65,10 +79,9 @@ export class ChangesRun implements OpenFeed {
   get #follows(): boolean { return this.#parameters.feed !== 'normal' }
 
   async #read(): Promise<void> {
-    let timeout: Timer | undefined
     try {
+      this.#limitSilence(false)
       for (let event = await this.#next(); event !== null; event = await this.#next()) {
-        timeout?.cancel()
         if (event.kind === 'rows') {
           if (await this.#take(event)) return
           continue
@@ -78,40 +91,83 @@ export class ChangesRun implements OpenFeed {
         if (this.#services.options.maintenanceMode !== 'false') return
         if (this.#parameters.heartbeatMs !== null) continue
         if (this.#parameters.timeoutMs === 0) return
-        timeout = this.#services.feeds.after(this.#parameters.timeoutMs, () => this.#feed.end())
+        if (!this.#isWaiting) this.#limitSilence(true)
       }
     } finally {
-      timeout?.cancel()
+      this.#timeout?.cancel()
     }
   }
 
+  /**
+   * Limits the time until the next row. A feed that waits for changes has the timeout that the client asked for. While
+   * a filter still leaves out rows of the past, that may be too short for any result, so the longest timeout applies.
+   */
+  #limitSilence(isWaiting: boolean): void {
+    const { heartbeatMs, timeoutMs } = this.#parameters
+    if (!this.#follows || heartbeatMs !== null) return
+    this.#timeout?.cancel()
+    this.#timeout = undefined
+    this.#isWaiting = isWaiting
+    if (!isWaiting && this.#filter === null) return
+    const { feeds, options } = this.#services
+    this.#timeout = feeds.after(isWaiting ? timeoutMs : options.changesTimeoutMs, () => this.end())
+  }
+
   /** Returns the next event. When the database was deleted, the feed ends and errors of its replicas are ignored. */
-  async #next(): Promise<ChangesEvent | null> {
+  #next(): Promise<ChangesEvent | null> {
+    return this.#unlessGone(() => this.#feed.next())
+  }
+
+  async #unlessGone<T>(read: () => T | Promise<T>): Promise<T | null> {
     try {
-      return await this.#feed.next()
+      return await read()
     } catch (error) {
       if (this.#services.feeds.isGone(this.database)) return null
       throw error
     }
   }
 
-  /** Writes the rows of an event. Returns true when the limit is reached. */
-  async #take(event: ChangesEvent & { readonly kind: 'rows' }): Promise<boolean> {
-    const { allLeaves, sequenceInterval } = this.#parameters
+  /** Writes the rows of an event. Returns true when the feed must end. */
+  async #take(event: RowsEvent): Promise<boolean> {
+    const filter = this.#filter
+    if (filter !== null) return this.#filtered(event, filter)
+    this.#limitSilence(false)
     for (const row of event.rows) {
-      this.#feed.take(event, row)
-      const shown = allLeaves || row.leaves.length === 1 ? row.leaves : row.leaves.slice(0, 1)
-      const passed = this.#filter === null ? shown : this.#filter.pass(row, shown)
-      const leaves = passed instanceof Promise ? await passed : passed
-      if (leaves.length === 0) continue
-      const sequence = sequenceInterval === null || this.#left % sequenceInterval === 0 ? this.#feed.token() : null
-      const full = this.#writer.row({
-        sequence, id: row.id, leaves, deleted: row.leaves[0]!.deleted, doc: this.#document(row),
-      })
+      const full = this.#takeRow(event, row, shownLeaves(row, this.#parameters.allLeaves))
       if (full !== undefined) await full
-      if (--this.#left === 0) return true
+      if (this.#left === 0) return true
     }
     return false
+  }
+
+  async #filtered(event: RowsEvent, filter: ChangesFilter): Promise<boolean> {
+    const { rows } = event
+    for (let at = 0; at < rows.length;) {
+      const passed = await this.#unlessGone(() => filter.pass(rows, at))
+      if (passed === null) return true
+      const written = this.#writer.rows
+      for (const leaves of passed) {
+        const full = this.#takeRow(event, rows[at++]!, leaves)
+        if (full !== undefined) await full
+        if (this.#left === 0) return true
+      }
+      if (this.#writer.rows > written) this.#limitSilence(false)
+      await this.#writer.flushLate(rowDelayMs)
+      if (this.#ending) return true
+    }
+    return false
+  }
+
+  /** Writes a row unless no leaf of it passed. Await the result before the next row. */
+  #takeRow(event: RowsEvent, row: ChangeRow, leaves: readonly Leaf[]): Promise<void> | undefined {
+    this.#feed.take(event, row)
+    if (leaves.length === 0) return undefined
+    const { sequenceInterval } = this.#parameters
+    const sequence = sequenceInterval === null || this.#left % sequenceInterval === 0 ? this.#feed.token() : null
+    this.#left--
+    return this.#writer.row({
+      sequence, id: row.id, leaves, deleted: row.leaves[0]!.deleted, doc: this.#document(row),
+    })
   }
 
   #document({ id, leaves, body, attachments }: ChangeRow): ShownChange['doc'] {

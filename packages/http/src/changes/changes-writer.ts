@@ -111,6 +111,12 @@ export class ChangesWriter {
     await this.#send()
   }
 
+  /** Sends the rows of a continuous feed that are buffered when nothing was sent for `delayMs` milliseconds. */
+  async flushLate(delayMs: number): Promise<void> {
+    if (this.#isList || this.#rows === 0 || this.#clock.monotonic() - this.#activeAt < delayMs) return
+    await this.#send()
+  }
+
   /** Sends a heartbeat when nothing was sent for about `intervalMs` milliseconds, to keep the connection open. */
   async heartbeat(intervalMs: number): Promise<void> {
     const now = this.#clock.monotonic()

@@ -6,8 +6,8 @@ import { noFlags, openWinner, showRevision, type ShownRevision } from '../docume
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
-/** The members of a design document that contain functions for requests. */
-export type FunctionMember = 'shows' | 'updates' | 'lists' | 'filters'
+/** The members of a design document that contain functions for requests. Of a view it is the map function. */
+export type FunctionMember = 'shows' | 'updates' | 'lists' | 'filters' | 'views'
 
 /** A function of a design document. */
 export interface DesignFunction {
@@ -47,7 +47,8 @@ export async function openDesignFunction(
 function sourceOf(members: JsonObject, member: FunctionMember, name: string): string | undefined {
   const { language = 'javascript', [member]: functions } = members
   if (!isJsonObject(functions) || !Object.hasOwn(functions, name)) return undefined
-  const { [name]: source } = functions
+  const { [name]: named } = functions
+  const source = member === 'views' && isJsonObject(named) ? named['map'] : named
   if (typeof source !== 'string') return undefined
   if (language !== 'javascript') throw new ApiError('unknown_query_language', String(language))
   return source

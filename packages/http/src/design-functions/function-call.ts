@@ -27,7 +27,8 @@ export async function outcomeOf<Outcome>(called: SandboxFunction, call: Promise<
   }
 }
 
-function callError(error: SandboxError, { designDocument }: SandboxFunction): ApiError {
+/** Returns what the client is told when a call of the sandbox failed as a whole. */
+export function callError(error: SandboxError, { designDocument }: SandboxFunction): ApiError {
   const text = failureText(error.message, error.position)
   switch (error.code) {
     case 'compilation':

@@ -4,7 +4,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 /** Number of ids in `_revisions` of a document that a function gets. */
-const functionRevisionsMax = 20
+export const functionRevisionsMax = 20
 const functionFlags = Object.freeze({ ...noFlags, revs: true, conflicts: true })
 
 /**

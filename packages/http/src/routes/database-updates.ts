@@ -4,7 +4,7 @@
  */
 import { ApiError } from '@sectional/core'
 import { parseEventId } from '@sectional/cluster'
-import type { ChangesFilter } from '../changes/changes-filter.ts'
+import { rowFilter } from '../changes/changes-filter.ts'
 import { databaseUpdatesParameters } from '../changes/changes-parameters.ts'
 import { streamChanges } from '../changes/changes-stream.ts'
 import type { FeedShape } from '../changes/changes-writer.ts'
@@ -12,10 +12,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
 /** Skips documents that clients have written into that database. */
-const eventsOnly: ChangesFilter = {
-  body: false, fields: null,
-  pass: (row, leaves) => parseEventId(row.id) === null || row.leaves[0]!.deleted ? [] : leaves,
-}
+const eventsOnly = rowFilter(({ id, leaves }) => parseEventId(id) !== null && !leaves[0]!.deleted, false)
 
 const eventShape: FeedShape = {
   row: ({ sequence, id }) => {

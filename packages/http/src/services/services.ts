@@ -6,6 +6,7 @@ import type { Authenticator } from '../authentication/authenticator.ts'
 import type { Sessions } from '../authentication/sessions.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import type { Feeds } from './feeds.ts'
+import type { FilterCalls } from './filter-calls.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { NodeInformation } from '../settings/node-information.ts'
@@ -27,6 +28,7 @@ export interface Services {
   readonly sessions: Sessions
   readonly batches: BatchWriter
   readonly feeds: Feeds
+  readonly filterCalls: FilterCalls
   readonly uuids: UuidGenerator
   /** Log of disk failures, which would repeat with every request while a failure lasts. */
   readonly diskFailures: RepeatedLines

@@ -260,9 +260,6 @@ describe('the changes feed', () => {
     for (const query of ['limit=many', 'limit=-1', 'timeout=soon', 'style=fancy']) {
       expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(400)
     }
-    for (const query of ['filter=f/odd', 'filter=_view&view=f/by']) {
-      expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(501)
-    }
     const unknownOperator = { selector: { n: { $bigger: 1 } } }
     expect((await node.post('/db/_changes?filter=_selector', unknownOperator)).json.reason).to.equal(
       'Invalid operator: $bigger',

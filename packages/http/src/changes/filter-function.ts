@@ -1,0 +1,75 @@
+/** Finds the functions of design documents that changes feeds may have as filters. */
+import { ApiError } from '@sectional/core'
+import type { SandboxFunction } from '@sectional/runtime'
+import { openDesignFunction } from '../design-functions/design-function.ts'
+import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
+import { requestObject } from '../design-functions/request-object.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+
+/** A function that decides which documents pass. */
+export interface FilterFunction {
+  readonly called: SandboxFunction
+  /**
+   * Returns for each document, which is JSON text, whether it passes.
+   *
+   * @throws FunctionError when the function throws; SandboxError when the call fails as a whole
+   */
+  decide(documents: readonly Uint8Array[]): Promise<readonly boolean[]>
+}
+
+/**
+ * Returns a filter function, which is called with each document and the request.
+ *
+ * @param path `{design document}/{name}`
+ * @param body what the client sent; null for a GET request
+ * @throws ApiError `bad_request` for another path, those of `openDesignFunction` and `requestObject`, and when the
+ * function does not compile
+ */
+export async function filterFunction(
+  path: string, body: Uint8Array | null, request: RequestContext, services: Services,
+): Promise<FilterFunction> {
+  const called = await openCompiled(path, 'filter', request, services)
+  const req = await requestObject({ id: null, body }, request, services)
+  return {
+    called,
+    decide: async documents => {
+      const outcomes = await services.runtime.sandbox.filter(called, req, documents)
+      return outcomes.map(outcome => valueOf(outcome) === 'true')
+    },
+  }
+}
+
+/**
+ * Returns the map function of a view as a filter: documents pass for which it emits a row.
+ *
+ * @param path `{design document}/{view}`
+ * @throws ApiError `bad_request` when there is no path, and otherwise as `filterFunction`
+ */
+export async function viewFunction(
+  path: string | undefined, request: RequestContext, services: Services,
+): Promise<FilterFunction> {
+  if (path === undefined || path === '') throw new ApiError('bad_request', '`view` filter parameter is not provided.')
+  const called = await openCompiled(path, 'view', request, services)
+  return {
+    called,
+    decide: async documents => {
+      const outcomes = await services.runtime.sandbox.map(called, documents)
+      return outcomes.map(outcome => outcome.kind === 'rows' ? outcome.rows.length > 0 : valueOf(outcome) === 'true')
+    },
+  }
+}
+
+/** Finds a function and compiles it, so that an error is reported before the feed begins. */
+async function openCompiled(
+  path: string, kind: 'filter' | 'view', request: RequestContext, services: Services,
+): Promise<SandboxFunction> {
+  const parts = path.split('/')
+  const [design, name] = parts
+  if (parts.length !== 2 || !design || !name) {
+    throw new ApiError('bad_request', `\`${kind}\` must be of the form \`designname/${kind}name\``)
+  }
+  const { called } = await openDesignFunction(design, `${kind}s`, name, request, services)
+  await outcomeOf(called, services.runtime.sandbox.compile(called))
+  return called
+}
