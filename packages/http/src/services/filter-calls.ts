@@ -1,6 +1,5 @@
 /** Limits how many filters of changes feeds wait for the sandbox at the same time. */
 import { ClientGoneError, SandboxError, sleep, type Clock } from '@sectional/runtime'
-import type { RequestContext } from '../request/request-context.ts'
 
 /**
  * Filters of one database that call the sandbox at the same time. The others wait here, so that a change that wakes a
@@ -15,6 +14,13 @@ const patienceMs = 30_000
 
 /** The filters of one database. The number of those that wait is limited by that of requests and feeds. */
 interface DatabaseCalls { running: number; readonly waiting: (() => void)[] }
+
+/** The request of a feed. */
+export interface Caller {
+  readonly database: { readonly incarnation: string }
+  /** Aborts when the client has left. */
+  readonly signal: AbortSignal
+}
 
 export class FilterCalls {
   readonly #clock: Clock
@@ -31,7 +37,7 @@ export class FilterCalls {
    *
    * @throws ClientGoneError when the client leaves while its request waits
    */
-  async run<T>({ database: { incarnation }, signal }: RequestContext, call: () => Promise<T>): Promise<T> {
+  async run<T>({ database: { incarnation }, signal }: Caller, call: () => Promise<T>): Promise<T> {
     const begin = this.#clock.monotonic()
     for (let waitMs = retryMs; ; waitMs = Math.min(2 * waitMs, retryMsMax)) {
       try {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { CoordinatorNode } from '@sectional/cluster'
 import {
   MemorySandbox, SandboxError, sleep, type JsonText, type Sandbox, type SandboxFunction,
 } from '@sectional/runtime'
@@ -23,8 +24,8 @@ describe('filter functions of changes feeds', () => {
   beforeEach(() => begin())
   afterEach(() => node.stop())
 
-  async function begin(sandbox?: Sandbox): Promise<void> {
-    node = new MemoryNode({ ...(sandbox && { sandbox }) })
+  async function begin(sandbox?: Sandbox, wrap?: (coordinator: CoordinatorNode) => CoordinatorNode): Promise<void> {
+    node = new MemoryNode({ ...(sandbox && { sandbox }), ...(wrap && { wrap }) })
     await node.put('/db?q=1')
     const database = node.control.state()!.databases.get('db')!
     const context = { requestId: 'test', signal: new AbortController().signal }
@@ -155,6 +156,39 @@ describe('filter functions of changes feeds', () => {
     expect((await node.get('/db/_changes?filter=f/odd')).json).to.deep.equal({ error: 'not_found', reason: 'deleted' })
   })
 
+  it('decide about the winner of a row whose revision no other replica has', async () => {
+    await node.stop()
+    await begin(undefined, coordinator => {
+      coordinator.openManyRevisions = async (_db, requests) =>
+        requests.map(({ revisions }) =>
+          revisions === 'leaves' ? null : revisions.map(revision => ({ kind: 'missing', revision })))
+      return coordinator
+    })
+    await node.post('/db/_bulk_docs', { new_edits: false, docs: [
+      { _id: 'd', _rev: '2-bb', n: 3 }, { _id: 'd', _rev: '2-aa', n: 1 },
+    ] })
+    const { results: [row] } = await changes('filter=f/odd&style=all_docs')
+    expect(row.changes).to.deep.equal([{ rev: '2-bb' }])
+  })
+
+  it('are asked again about documents that did not fit into an answer', async () => {
+    await node.stop()
+    const asked: number[] = []
+    await begin(undefined, coordinator => {
+      const { openManyRevisions } = coordinator
+      coordinator.openManyRevisions = async (db, requests, options, context) => {
+        asked.push(requests.length)
+        const opened = await openManyRevisions.call(coordinator, db, requests, options, context)
+        return opened.map((revisions, index) => index === 0 ? revisions : undefined)
+      }
+      return coordinator
+    })
+    const docs = Array.from({ length: 9 }, (_, n) => ({ _id: `d${n}`, _rev: `2-${n}a`, n }))
+    await node.post('/db/_bulk_docs', { new_edits: false, docs })
+    expect(await ids('filter=f/odd')).to.deep.equal(['d1', 'd3', 'd5', 'd7'])
+    expect(Math.max(...asked)).to.be.above(1)
+  })
+
   describe('in calls of the sandbox', () => {
     let sandbox: WatchedSandbox
     beforeEach(async () => {
@@ -201,6 +235,18 @@ describe('filter functions of changes feeds', () => {
       const { status, headers } = await node.during(node.get('/db/_changes?filter=f/odd'))
       expect([status, headers['retry-after']]).to.deep.equal([503, '1'])
       expect(node.clock.monotonic() - begin).to.be.within(25_000, 31_000)
+    })
+
+    it('end with their feed when the database is deleted', async () => {
+      await many(50)
+      let calls = 0
+      sandbox.before = async () => { calls++; await sleep(node.clock, 1000) }
+      const feed = node.get('/db/_changes?filter=f/odd&feed=continuous&heartbeat=500')
+      await node.clock.advance(1500)
+      await node.delete('/db')
+      const answer = await node.during(feed)
+      expect([answer.status, answer.cut]).to.deep.equal([200, false])
+      expect(calls).to.be.at.most(3)
     })
 
     it('do not hold back heartbeats', async () => {
