@@ -11,6 +11,7 @@ import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
 import { BatchWriter } from './services/batch-writer.ts'
 import { Feeds } from './services/feeds.ts'
+import { SharedCalls } from './services/shared-calls.ts'
 import { FilterCalls } from './services/filter-calls.ts'
 import type { Configuration } from './settings/configuration.ts'
 import { preflightHeaders } from './messages/cross-origin.ts'
@@ -62,6 +63,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     feeds,
     filterCalls: new FilterCalls(runtime.clock),
     uuids: new UuidGenerator(runtime, options),
+    descriptions: new SharedCalls(),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
   const pipeline = new Pipeline(services, createRoutes())

@@ -1,6 +1,5 @@
 /** Describes a database to clients. */
-import { activeReplicas, majority, type DatabaseRecord } from '@sectional/cluster'
-import type { RequestContext } from '../request/request-context.ts'
+import { activeReplicas, majority, type DatabaseRecord, type OperationContext } from '@sectional/cluster'
 import type { Services } from '../services/services.ts'
 
 /** Version of the record format that CouchDB 3.5 reports. */
@@ -11,9 +10,9 @@ export const instanceStartTime = '0'
 
 /** Returns the body of `GET /{db}`, which is also the `info` of a row of `_dbs_info`. */
 export async function databaseInformation(
-  database: DatabaseRecord, request: RequestContext, services: Services,
+  database: DatabaseRecord, context: OperationContext, services: Pick<Services, 'coordinator'>,
 ): Promise<object> {
-  const info = await services.coordinator.databaseInfo(database, request)
+  const info = await services.coordinator.databaseInfo(database, context)
   const quorum = majority(replicaCount(database))
   return {
     instance_start_time: instanceStartTime,

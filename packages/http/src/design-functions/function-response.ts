@@ -17,9 +17,9 @@ const connectionHeaders: ReadonlySet<string> = new Set([
   'Connection', 'Content-Length', 'Keep-Alive', 'Proxy-Authenticate', 'Proxy-Authorization', 'Proxy-Connection', 'Te',
   'Trailer', 'Transfer-Encoding', 'Upgrade',
 ])
-/** A name and a value of a header as HTTP allows them (RFC 9110, 5.5 and 5.6.2). */
+/** A name and a value of a header that every client reads in the same way (RFC 9110, 5.5 and 5.6.2). */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
+const headerValue = /^[\t\x20-\x7e]*$/
 const base64Text = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** A response object whose members are checked. */
@@ -152,7 +152,12 @@ export function sendResponse(
 ): void {
   const code = status ?? frame.status ?? 200
   const all = responseHeaders(headers, content, frame, request, services)
-  send(request, services, code, all, hasBody(code) ? bodyOf(content) : '', frame.acknowledgesWrite)
+  send(request, services, code, all, hasContent(code) ? bodyOf(content) : '', frame.acknowledgesWrite)
+}
+
+/** A response 205 has no content (RFC 9110, 15.3.6). */
+function hasContent(code: number): boolean {
+  return hasBody(code) && code !== 205
 }
 
 function bodyOf(content: Content): string | Uint8Array {

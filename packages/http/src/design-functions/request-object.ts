@@ -42,7 +42,7 @@ export async function readRequestBody(request: RequestContext, services: Service
 
 /**
  * Returns `req` as JSON text. It asks the replicas of all shards for the state of the database (`req.info`), so that a
- * request or a feed should build it once.
+ * request or a feed should build it once. Requests that come at the same time share the answer.
  *
  * @throws ApiError `invalid_json` when the query has a `key`, `startkey`, `endkey` or `descending` that is not JSON;
  * `invalid_url_encoding` when a form is malformed; the errors of the coordinator
@@ -51,9 +51,10 @@ export async function requestObject(
   { id, body }: RequestParts, request: RequestContext, services: Services,
 ): Promise<string> {
   const { database, exchange, segments, user } = request
+  const info = await sharedInformation(request, services)
   const text = body === null ? 'undefined' : asBuffer(body).toString('utf8')
   return JSON.stringify({
-    info: await databaseInformation(database, request, services),
+    info,
     id,
     uuid: services.uuids.next(),
     method: request.method,
@@ -71,6 +72,20 @@ export async function requestObject(
     userCtx: userContext(user, database.name),
     secObj: database.security,
   })
+}
+
+/** The description of a database belongs to no single request, so that the end of one does not abort it. */
+const neverAborted = new AbortController().signal
+
+async function sharedInformation(
+  { database, requestId, signal }: RequestContext, { coordinator, descriptions }: Services,
+): Promise<object> {
+  const context = { requestId, signal: neverAborted }
+  const info = await descriptions.share(
+    database.incarnation, () => databaseInformation(database, context, { coordinator }),
+  )
+  signal.throwIfAborted()
+  return info
 }
 
 /** Returns the segments of the path that the client sent. A rewritten request names it in a header. */

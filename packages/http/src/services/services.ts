@@ -6,6 +6,7 @@ import type { Authenticator } from '../authentication/authenticator.ts'
 import type { Sessions } from '../authentication/sessions.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import type { Feeds } from './feeds.ts'
+import type { SharedCalls } from './shared-calls.ts'
 import type { FilterCalls } from './filter-calls.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
@@ -30,6 +31,8 @@ export interface Services {
   readonly feeds: Feeds
   readonly filterCalls: FilterCalls
   readonly uuids: UuidGenerator
+  /** Descriptions of databases for functions of design documents (`req.info`), by incarnation. */
+  readonly descriptions: SharedCalls<object>
   /** Log of disk failures, which would repeat with every request while a failure lasts. */
   readonly diskFailures: RepeatedLines
 }

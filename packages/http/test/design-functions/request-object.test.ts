@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readRequestBody, requestObject } from '../../src/design-functions/request-object.ts'
 import { readRequest } from '../../src/pipeline/request-target.ts'
 import { RequestIdGenerator, UuidGenerator } from '../../src/services/uuid-generator.ts'
+import { SharedCalls } from '../../src/services/shared-calls.ts'
 import type { Services } from '../../src/services/services.ts'
 import { Admission } from '../../src/request/admission.ts'
 import { MemoryNode } from '../memory-node.ts'
@@ -19,7 +20,8 @@ async function reqOf(
       const { runtime, coordinator } = node
       const options = { ...node.configuration.options.values, ...http }
       const services = {
-        runtime, coordinator, options, uuids: new UuidGenerator(runtime, options), admission: new Admission(options),
+        runtime, coordinator, options, descriptions: new SharedCalls(), uuids: new UuidGenerator(runtime, options),
+        admission: new Admission(options),
       } as unknown as Services
       const request = readRequest(exchange, new RequestIdGenerator(runtime.random).next(), options, 0)
       request.user = { name: 'bob', roles: ['reader'], admin: false }

@@ -58,6 +58,13 @@ describe('a show function', () => {
     assert.equal(free.headers['content-security-policy'], 'default-src *')
   })
 
+  it('sends no body with a status that has none', async () => {
+    for (const code of [204, 205, 304]) {
+      const { status, text } = await show(`() => ({ code: ${code}, body: "x" })`)
+      assert.deepEqual([status, text], [code, ''])
+    }
+  })
+
   it('finds a document whose id contains slashes, written in either way', async () => {
     assert.equal((await show('doc => String(doc.n)', '/a/b')).text, '2')
     assert.equal((await show('doc => String(doc.n)', '/a%2Fb')).text, '2')
