@@ -26,6 +26,7 @@ import { sendPreflight } from './messages/response.ts'
 import { createRoutes } from './route-table.ts'
 import type { Services } from './services/services.ts'
 import { RequestIdGenerator, UuidGenerator } from './services/uuid-generator.ts'
+import { ViewDefinitionCache } from './services/view-definition-cache.ts'
 
 export interface HttpApiParts {
   readonly runtime: Runtime
@@ -64,6 +65,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     filterCalls: new FilterCalls(runtime.clock),
     uuids: new UuidGenerator(runtime, options),
     descriptions: new SharedCalls(),
+    viewDefinitions: new ViewDefinitionCache(),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
   const pipeline = new Pipeline(services, createRoutes())

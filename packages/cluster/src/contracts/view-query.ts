@@ -48,8 +48,8 @@ export interface ViewAnswer<Row> {
   readonly total: number
   /** Position of the first row among all rows, in the direction of the answer. 0 for a reduction. */
   readonly offset: number
-  /** A since-token of the changes that the answer contains. */
-  readonly updateSequence: string
+  /** Returns a since-token of the changes that the answer contains. */
+  readonly updateSequence: () => string
   /**
    * Distinguishes the rows of the indexes that are read: it is equal for two queries if all rows of these indexes are
    * equal, whichever replicas answer. It does not depend on the parameters of the query, nor on what documents contain

@@ -12,7 +12,9 @@ export interface RowMergeOptions<Row> {
   readonly pageBytes: number
 }
 
-interface Cursor<Row> { page: readonly Row[]; at: number; readonly source: AsyncIterator<readonly Row[]> }
+interface ListCursor<Row> { page: readonly Row[]; at: number }
+
+interface Cursor<Row> extends ListCursor<Row> { readonly source: AsyncIterator<readonly Row[]> }
 
 /**
  * Merges sources whose rows are in the order of `compare` into one sequence in that order. It keeps a heap of the
@@ -59,6 +61,30 @@ export async function* mergeRows<Row>(
   }
 }
 
+/** Merges lists as `mergeRows` merges sources, into one list. */
+export function mergeLists<Row>(
+  lists: readonly (readonly Row[])[],
+  { compare, skip, limit }: Pick<RowMergeOptions<Row>, 'compare' | 'skip' | 'limit'>,
+): readonly Row[] {
+  const filled = lists.filter(({ length }) => length > 0)
+  const end = limit === null ? Infinity : skip + limit
+  if (filled.length <= 1) return (filled[0] ?? []).slice(skip, end)
+  const heap = filled.map(page => ({ page, at: 0 }))
+  const before = (a: ListCursor<Row>, b: ListCursor<Row>): boolean => compare(a.page[a.at]!, b.page[b.at]!) < 0
+  for (let i = (heap.length >> 1) - 1; i >= 0; i--) sink(heap, i, before)
+  const merged: Row[] = []
+  while (heap.length > 0 && merged.length < end) {
+    const top = heap[0]!
+    merged.push(top.page[top.at++]!)
+    if (top.at >= top.page.length) {
+      const last = heap.pop()!
+      if (heap.length > 0) heap[0] = last
+    }
+    sink(heap, 0, before)
+  }
+  return merged.slice(skip)
+}
+
 /** Like `Promise.all`, but waits for all promises before it rejects. */
 async function settleAll<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(promises)
@@ -80,7 +106,7 @@ async function fill<Row>(cursor: Cursor<Row>): Promise<boolean> {
   }
 }
 
-function sink<Row>(heap: Cursor<Row>[], from: number, before: (a: Cursor<Row>, b: Cursor<Row>) => boolean): void {
+function sink<Cursor>(heap: Cursor[], from: number, before: (a: Cursor, b: Cursor) => boolean): void {
   let at = from
   for (;;) {
     const left = 2 * at + 1

@@ -1,6 +1,6 @@
 import { groupOrder } from '@sectional/core'
 import type { GroupPlace, ReducedGroup } from '@sectional/core'
-import { mergeRows } from '../shard-calls/row-merge.ts'
+import { mergeLists, mergeRows } from '../shard-calls/row-merge.ts'
 import type { RowMergeOptions } from '../shard-calls/row-merge.ts'
 import type { ViewGroup } from '../contracts/view-query.ts'
 
@@ -22,16 +22,17 @@ interface GatheredGroup extends GroupPlace { readonly values: Uint8Array[] }
  * Merges the groups of all shards. The values of equal groups are reduced again, in the order of the shards, so that
  * sums of fractions are the same in each query. Groups that are left out are not reduced.
  *
- * @param sources the groups of each shard, in the order of `groupOrder`
+ * @param sources the groups of each shard, in the order of `groupOrder`; lists when all of them are in memory
  */
 export async function* mergeGroups(
-  sources: readonly AsyncIterable<readonly ReducedGroup[]>[],
+  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly (readonly ReducedGroup[])[],
   { descending, skip, limit, pageRows, pageBytes, reduceAgain }: GroupMergeOptions,
 ): AsyncGenerator<readonly ViewGroup[]> {
   const order = groupOrder(descending)
-  const merged = mergeRows(sources.map(numbered), {
-    compare: (a, b) => order(a, b) || a.shard - b.shard, bytesOf, skip: 0, limit: null, pageRows, pageBytes,
-  })
+  const all = { compare: (a: ShardGroup, b: ShardGroup) => order(a, b) || a.shard - b.shard, skip: 0, limit: null }
+  const merged = areLists(sources)
+    ? [mergeLists(sources.map(inShard), all)]
+    : mergeRows(sources.map(numbered), { ...all, bytesOf, pageRows, pageBytes })
   let toSkip = skip
   let left = limit ?? Infinity
   const reduced = async (gathered: readonly GatheredGroup[]): Promise<readonly ViewGroup[]> => {
@@ -60,10 +61,20 @@ export async function* mergeGroups(
   if (groups.length > 0) yield groups
 }
 
+function areLists(
+  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly (readonly ReducedGroup[])[],
+): sources is readonly (readonly ReducedGroup[])[] {
+  return Array.isArray(sources[0])
+}
+
 async function* numbered(
   source: AsyncIterable<readonly ReducedGroup[]>, shard: number,
 ): AsyncGenerator<readonly ShardGroup[]> {
-  for await (const page of source) yield page.map(row => ({ ...row, shard }))
+  for await (const page of source) yield inShard(page, shard)
+}
+
+function inShard(groups: readonly ReducedGroup[], shard: number): readonly ShardGroup[] {
+  return groups.map(({ kind, range, group, value }) => ({ kind, range, group, value, shard }))
 }
 
 function bytesOf({ group, value }: ReducedGroup): number {

@@ -16,7 +16,7 @@ export interface ImmediateRead<Place> extends Pick<ShardRead<Place, never>, 'rea
 export function immediateRows<Place, Row extends Place>(
   scope: ViewScope, place: ShardPlace, { index, read, update, newest }: ImmediateRead<Place>, rest: ReadRest<Place>,
   { immediate }: ReadIndex<Place, Row>,
-): ShardRows<Row> | undefined {
+): ImmediateRows<Row> | undefined {
   const { access, indexes, unconfirmed } = scope
   // The build of a query with `lazy` begins when its answer is closed, which takes a call.
   if (update === 'lazy' || !access.readsLocally(access.now(place))) return undefined
@@ -26,7 +26,8 @@ export function immediateRows<Place, Row extends Place>(
   return answer && new ImmediateRows(place, access.node, answer)
 }
 
-class ImmediateRows<Row> implements ShardRows<Row> {
+/** Rows that are all there. */
+export class ImmediateRows<Row> implements ShardRows<Row> {
   readonly place: ShardPlace
   readonly node: string
   readonly head: ImmediateAnswer<Row>['head']

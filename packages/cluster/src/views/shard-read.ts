@@ -19,8 +19,6 @@ export interface ShardRows<Row> {
   /** What the replica that was asked first has reported, and its node. */
   readonly head: IndexHead
   readonly node: string
-  /** All rows, when they are in memory. */
-  readonly rows?: readonly Row[]
   /** Returns the rows in order. Can be called once. Every page has at least one row. */
   pages(): AsyncIterable<readonly Row[]>
   close(): Promise<void>

@@ -16,16 +16,17 @@ import { viewSummary } from './view-summary.ts'
 export async function reduceView(
   scope: ViewScope, db: DatabaseRecord, query: ReduceQuery, context: OperationContext,
 ): Promise<ViewAnswer<ViewGroup>> {
-  const { definition, descending, skip, limit, groupLevel, reduceAgain } = query
+  const { descending, skip, limit, groupLevel, reduceAgain } = query
   const places = viewPlaces(scope, db, query)
   const shards = await openShards<GroupPlace, ReducedGroup>(scope, places, query, {
     call: (indexes, read, call) => indexes.reduceIndex({ ...read, groupLevel }, call),
     immediate: (indexes, read) => indexes.reduceIndex({ ...read, groupLevel }),
   }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
-  const rows = mergeGroups(shards.answers.map(answer => answer.pages()), {
+  const sources = shards.inMemory ?? shards.answers.map(answer => answer.pages())
+  const rows = mergeGroups(sources, {
     descending, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,
     reduceAgain: groups => reduceAgain(groups, shards.signal),
   })
-  return { ...viewSummary(definition, shards.answers, 0), rows, close: shards.close }
+  return { ...viewSummary(shards.index, shards.answers, 0), rows, close: shards.close }
 }

@@ -2,7 +2,7 @@ import { scanOrder } from '@sectional/core'
 import type { IndexRow, ScannedPlace } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
-import { mergeRows } from '../shard-calls/row-merge.ts'
+import { mergeLists, mergeRows } from '../shard-calls/row-merge.ts'
 import type { ViewAnswer, ViewQuery } from '../contracts/view-query.ts'
 import type { ViewScope } from './view-scope.ts'
 import { openShards, viewPlaces } from './view-shards.ts'
@@ -17,17 +17,23 @@ import { viewSummary } from './view-summary.ts'
 export async function scanView(
   scope: ViewScope, db: DatabaseRecord, query: ViewQuery, context: OperationContext,
 ): Promise<ViewAnswer<IndexRow>> {
-  const { definition, descending, skip, limit } = query
+  const { descending, skip, limit } = query
   const places = viewPlaces(scope, db, query)
   const shards = await openShards<ScannedPlace, IndexRow>(scope, places, query, {
     call: (indexes, read, call) => indexes.scanIndex(read, call),
     immediate: (indexes, read) => indexes.scanIndex(read),
   }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
-  const rows = mergeRows(shards.answers.map(answer => answer.pages()), {
-    compare: scanOrder(descending), bytesOf, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,
-  })
-  return { ...viewSummary(definition, shards.answers, skip), rows, close: shards.close }
+  const order = { compare: scanOrder(descending), skip: places.length === 1 ? 0 : skip, limit }
+  const { index, answers, inMemory, close } = shards
+  const rows = inMemory === undefined
+    ? mergeRows(answers.map(answer => answer.pages()), { ...order, bytesOf, pageRows, pageBytes })
+    : onePage(mergeLists(inMemory, order))
+  return { ...viewSummary(index, answers, skip), rows, close }
+}
+
+async function* onePage<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {
+  if (rows.length > 0) yield rows
 }
 
 function bytesOf({ key, id, value }: IndexRow): number {

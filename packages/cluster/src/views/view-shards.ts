@@ -11,7 +11,11 @@ import type { ViewScope } from './view-scope.ts'
 
 /** The answers of all shards that a query reads, in the order of their ranges. */
 export interface ViewShards<Row> {
+  /** The id of the index (`indexId`). */
+  readonly index: string
   readonly answers: readonly ShardRows<Row>[]
+  /** All rows of each shard, when all of them were in memory. */
+  readonly inMemory?: readonly (readonly Row[])[]
   /** Aborts when the answers are closed or the client has disconnected. */
   readonly signal: AbortSignal
   close(): Promise<void>
@@ -42,12 +46,14 @@ export async function openShards<Place, Row extends Place>(
   const rest: ReadRest<Place> = places.length === 1
     ? { skip, ...(limit !== null && { limit }) }
     : { ...(limit !== null && { limit: limit === 0 ? 0 : skip + limit }) }
-  const immediate = { index: indexId(definition), read: { ranges, descending }, update, newest }
+  const index = indexId(definition)
+  const immediate = { index, read: { ranges, descending }, update, newest }
   const inMemory = places.map(place => immediateRows(scope, place, immediate, rest, read))
   if (inMemory.every(rows => rows !== undefined)) {
-    return { answers: inMemory, signal: context.signal, close: async () => {} }
+    const lists = inMemory.map(({ rows }) => rows)
+    return { index, answers: inMemory, inMemory: lists, signal: context.signal, close: async () => {} }
   }
-  return openAll(scope, places, inMemory, { query, newest, rest, read }, context)
+  return { index, ...await openAll(scope, places, inMemory, { query, newest, rest, read }, context) }
 }
 
 interface ShardsRead<Place, Row> {
@@ -61,7 +67,7 @@ interface ShardsRead<Place, Row> {
 async function openAll<Place, Row extends Place>(
   scope: ViewScope, places: readonly ShardPlace[], inMemory: readonly (ShardRows<Row> | undefined)[],
   { query, newest, rest, read }: ShardsRead<Place, Row>, { signal: disconnected, requestId }: OperationContext,
-): Promise<ViewShards<Row>> {
+): Promise<Omit<ViewShards<Row>, 'index'>> {
   const { definition, update, ranges, descending, timeoutMs } = query
   const closed = new AbortController()
   const signal = AbortSignal.any([disconnected, closed.signal])

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
-import { encodeSinceToken, indexId } from '@sectional/core'
-import type { IndexDefinition, IndexHead } from '@sectional/core'
+import { hash } from 'node:crypto'
+import { encodeSinceToken } from '@sectional/core'
+import type { IndexHead } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import type { ViewAnswer } from '../contracts/view-query.ts'
 
@@ -17,22 +17,21 @@ export interface ShardHead {
  * The fingerprint is computed from the versions of their indexes, which are digests of rows. So it does not depend on
  * which replicas answer.
  *
+ * @param index its id (`indexId`)
  * @param shards in the order of their ranges
  */
 export function viewSummary(
-  definition: IndexDefinition, shards: readonly ShardHead[], skip: number,
+  index: string, shards: readonly ShardHead[], skip: number,
 ): Pick<ViewAnswer<unknown>, 'total' | 'offset' | 'updateSequence' | 'fingerprint'> {
-  const hash = createHash('md5').update(`${indexId(definition)}\n`)
+  const versions = shards.map(({ head }) => head.version)
   let [total, before] = [0, 0]
-  for (const { head: { version, rowCount, rowsBefore } } of shards) {
-    hash.update(`${version}\n`)
+  for (const { head: { rowCount, rowsBefore } } of shards) {
     total += rowCount
     before += rowsBefore
   }
-  const parts = shards.map(({ place: { id: { range } }, node, head: { position: { history, sequence } } }) =>
-    ({ range, node, history, sequence }))
-  return {
-    total, offset: Math.min(total, before + skip), updateSequence: encodeSinceToken(parts),
-    fingerprint: hash.digest('hex'),
-  }
+  const updateSequence = (): string => encodeSinceToken(shards.map(
+    ({ place: { id: { range } }, node, head: { position: { history, sequence } } }) =>
+      ({ range, node, history, sequence })))
+  const fingerprint = hash('md5', `${index}\n${versions.join('\n')}`)
+  return { total, offset: Math.min(total, before + skip), updateSequence, fingerprint }
 }

@@ -4,7 +4,7 @@ import { ReplicaError } from '@sectional/core'
 import type { ShardPlace } from '../../src/replicas/replica-access.ts'
 import { UnconfirmedWrites } from '../../src/replicas/unconfirmed-writes.ts'
 import type { CoordinatorScope } from '../../src/shard-calls/coordinator-scope.ts'
-import { mergeRows } from '../../src/shard-calls/row-merge.ts'
+import { mergeLists, mergeRows } from '../../src/shard-calls/row-merge.ts'
 import { scanShard } from '../../src/shard-calls/shard-scan.ts'
 import type { ShardScan } from '../../src/shard-calls/shard-scan.ts'
 import { request } from '../replica-world.ts'
@@ -41,6 +41,7 @@ describe('rows in an order of their own', () => {
       const names = (rows: readonly KeyedRow[]): string[] =>
         rows.map(({ key, id }) => `${Buffer.from(key).toString('hex')} ${id}`)
       expect(names(pages.flat())).to.deep.equal(names(expected))
+      expect(names(mergeLists(sorted, options))).to.deep.equal(names(expected))
       for (const page of pages) {
         expect(page.length).to.be.within(1, 4)
         expect(page.slice(0, -1).reduce((sum, row) => sum + row.value, 0)).to.be.below(8)

@@ -51,7 +51,7 @@ async function list(
   const opened = await openView(prepared, request, services)
   try {
     const { fingerprint, updateSequence } = opened.answer
-    const state = `${fingerprint}\n${documents}\n${parameters.updateSequence ? updateSequence : ''}`
+    const state = `${fingerprint}\n${documents}\n${parameters.updateSequence ? updateSequence() : ''}`
     const headers = taggedHeaders(state, JSON.stringify(parameters), request, services)
     if (headers === null) return
     if (request.head) return endHead(request, services, headers)

@@ -12,6 +12,7 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { NodeInformation } from '../settings/node-information.ts'
 import type { UuidGenerator } from './uuid-generator.ts'
+import type { ViewDefinitionCache } from './view-definition-cache.ts'
 
 export interface Services {
   readonly runtime: Runtime
@@ -33,6 +34,7 @@ export interface Services {
   readonly uuids: UuidGenerator
   /** Descriptions of databases for functions of design documents (`req.info`), by incarnation. */
   readonly descriptions: SharedCalls<object>
+  readonly viewDefinitions: ViewDefinitionCache
   /** Log of disk failures, which would repeat with every request while a failure lasts. */
   readonly diskFailures: RepeatedLines
 }

@@ -73,7 +73,7 @@ export async function openView(
 function sequenceMember(
   { updateSequence }: ViewAnswer<unknown>, parameters: ViewParameters,
 ): Pick<ListHead, 'updateSequence'> {
-  return parameters.updateSequence ? { updateSequence } : {}
+  return parameters.updateSequence ? { updateSequence: updateSequence() } : {}
 }
 
 async function writeRows(

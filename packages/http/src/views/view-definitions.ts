@@ -19,11 +19,20 @@ export async function openDesignDocument(
   return parseJsonObject(body)
 }
 
-/** @throws ApiError as `openDesignDocument` and `viewDefinition` */
+/**
+ * Returns the definition of a view from the cache of design documents. When that has no such view, the design document
+ * is read, because another node may have just written it.
+ *
+ * @param designName without `_design/`
+ * @throws ApiError as `openDesignDocument` and `viewDefinition`
+ */
 export async function openDefinition(
   designName: string, viewName: string, request: RequestContext, services: Services,
 ): Promise<IndexDefinition> {
-  return viewDefinition(await openDesignDocument(designName, request, services), viewName, request.database)
+  const { database } = request
+  const document = await services.coordinator.designDocument(database, `_design/${designName}`)
+  const cached = document && services.viewDefinitions.get(document, viewName, database)
+  return cached ?? viewDefinition(await openDesignDocument(designName, request, services), viewName, database)
 }
 
 /** Returns the definitions of the views of all design documents of the database. */

@@ -77,9 +77,10 @@ implements Pick<Coordinator, 'scanView' | 'reduceView' | 'viewInfo' | 'cleanView
   ): Promise<ViewAnswer<Row>> {
     this.queries.push(query)
     this.open++
-    const { updateSequence } = await this.#coordinator.databaseState(db, context)
+    const state = await this.#coordinator.databaseState(db, context)
+    const updateSequence = await state.updateSequence()
     return {
-      total: all.length, offset, updateSequence: await updateSequence(),
+      total: all.length, offset, updateSequence: () => updateSequence,
       fingerprint: createHash('md5').update(JSON.stringify([query.definition, all])).digest('hex'),
       rows: (async function* () { if (rows.length > 0) yield rows })(),
       close: async () => { this.open-- },

@@ -16,6 +16,8 @@ const objectBytes = 200
  */
 export class ReductionCache {
   readonly #results: NodePartCache
+  /** The reductions that are being read, by key. Each resolves at its end, and does not reject. */
+  readonly #running = new Map<string, Promise<void>>()
 
   constructor(bytesMax = reductionCacheBytesMax) {
     this.#results = new NodePartCache(bytesMax)
@@ -28,23 +30,53 @@ export class ReductionCache {
   }
 
   /**
-   * Passes the pages of a reduction on, and keeps the groups if all pages were read.
+   * Returns the groups of a reduction. Calls for a result that another call is reading wait for it.
    *
-   * @param pages without a head
+   * @param read begins the reduction; its pages have no head
    */
-  async* keep(
-    version: string, request: ReduceIndexRequest, pages: AsyncIterable<readonly ReducedGroup[]>,
+  async* open(
+    version: string, request: ReduceIndexRequest, read: () => AsyncIterable<readonly ReducedGroup[]>,
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const key = keyOf(version, request)
-    let groups: ReducedGroup[] | undefined = key === undefined ? undefined : []
-    for await (const page of pages) {
-      if (groups !== undefined) groups = groups.length + page.length > groupsMax ? undefined : [...groups, ...page]
-      yield page
-    }
-    if (key === undefined || groups === undefined) return
-    const bytes = groups.reduce((sum, { group, value }) => sum + group.length + value.length + objectBytes, objectBytes)
-    this.#results.set(key, groups, bytes + key.length)
+    if (key === undefined) return yield* read()
+    for (let running = this.#running.get(key); running !== undefined; running = this.#running.get(key)) await running
+    const known = this.#results.get(key) as readonly ReducedGroup[] | undefined
+    if (known !== undefined) yield known
+    else yield* this.#keep(key, read())
   }
+
+  /** Reads the groups ahead before it returns the first one, so that nobody waits for a slow reader. */
+  async* #keep(
+    key: string, pages: AsyncIterable<readonly ReducedGroup[]>,
+  ): AsyncGenerator<readonly ReducedGroup[]> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#running.set(key, promise)
+    const end = (): void => {
+      if (this.#running.get(key) === promise) this.#running.delete(key)
+      resolve()
+    }
+    const groups: ReducedGroup[] = []
+    try {
+      for await (const page of pages) {
+        if (groups.length > groupsMax) yield page
+        else {
+          groups.push(...page)
+          if (groups.length <= groupsMax) continue
+          end()
+          yield groups
+        }
+      }
+    } finally {
+      end()
+    }
+    if (groups.length > groupsMax) return
+    this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
+    if (groups.length > 0) yield groups
+  }
+}
+
+function bytesOf({ group, value }: ReducedGroup): number {
+  return group.length + value.length + objectBytes
 }
 
 /** Returns undefined for a request whose result is not kept. */

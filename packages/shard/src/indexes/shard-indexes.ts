@@ -105,14 +105,12 @@ export class ShardIndexes implements IndexReplica {
     })
   }
 
-  async* #groups(
+  #groups(
     { definition, snapshot }: OpenedIndex, request: ReduceIndexRequest, check: () => void,
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const { store: { reductions }, indexer } = this.#parts
-    const { version } = snapshot.state
-    const known = reductions.get(version, request)
-    if (known !== undefined) yield known
-    else yield* reductions.keep(version, request, reduceIndex(snapshot, definition, indexer, request, check))
+    return reductions.open(
+      snapshot.state.version, request, () => reduceIndex(snapshot, definition, indexer, request, check))
   }
 
   async indexInfo(index: string, context: CallContext): Promise<IndexInfo> {

@@ -1,0 +1,17 @@
+import type { DatabaseRecord, DesignDocument } from '@sectional/cluster'
+import { viewDefinitions, type IndexDefinition } from '@sectional/core'
+
+/**
+ * The definitions of the views of design documents, as long as these are in the cache of the node. So a definition is
+ * the same object for each query.
+ */
+export class ViewDefinitionCache {
+  readonly #definitions = new WeakMap<DesignDocument, ReadonlyMap<string, IndexDefinition>>()
+
+  /** Returns undefined when the document has no such view, or one that cannot be queried. */
+  get(document: DesignDocument, viewName: string, database: DatabaseRecord): IndexDefinition | undefined {
+    let known = this.#definitions.get(document)
+    if (known === undefined) this.#definitions.set(document, known = viewDefinitions(document.members, database))
+    return known.get(viewName)
+  }
+}

@@ -1,0 +1,83 @@
+import { expect } from 'chai'
+import type { ReducedGroup, ReduceIndexRequest } from '@sectional/core'
+import { ReductionCache } from '../../src/indexes/reduction-cache.ts'
+
+const request: ReduceIndexRequest = { index: 'x', through: 0, ranges: [{}], descending: false, groupLevel: 1 }
+
+function groups(count: number): readonly ReducedGroup[] {
+  return Array.from({ length: count }, (_, at) =>
+    ({ kind: 'group', range: 0, group: String(at), value: Buffer.from(String(at)) }))
+}
+
+async function collect(pages: AsyncIterable<readonly ReducedGroup[]>): Promise<readonly ReducedGroup[]> {
+  const all: ReducedGroup[] = []
+  for await (const page of pages) all.push(...page)
+  return all
+}
+
+async function* inPages(all: readonly ReducedGroup[], count: number): AsyncGenerator<readonly ReducedGroup[]> {
+  for (let at = 0; at < all.length; at += count) yield all.slice(at, at + count)
+}
+
+describe('kept reductions', () => {
+  it('belong to one version and one request', async () => {
+    const cache = new ReductionCache()
+    await collect(cache.open('1', request, () => inPages(groups(3), 2)))
+    expect(cache.get('1', request)).to.deep.equal(groups(3))
+    expect(cache.get('2', request)).to.equal(undefined)
+    const others: readonly Partial<ReduceIndexRequest>[] = [
+      { groupLevel: 2 }, { groupLevel: 'exact' }, { descending: true }, { limit: 1 }, { skip: 1 },
+      { ranges: [{ lower: { key: 'a', inclusive: true } }] }, { after: { range: 0, group: 'a' } },
+    ]
+    for (const other of others) expect(cache.get('1', { ...request, ...other })).to.equal(undefined)
+  })
+
+  it('are read once for calls that come together', async () => {
+    const cache = new ReductionCache()
+    let reads = 0
+    const gate = Promise.withResolvers<void>()
+    const read = async function* () {
+      reads++
+      await gate.promise
+      yield groups(3)
+    }
+    const results = [1, 2, 3].map(() => collect(cache.open('1', request, read)))
+    gate.resolve()
+    expect(await Promise.all(results)).to.deep.equal([groups(3), groups(3), groups(3)])
+    expect(reads).to.equal(1)
+  })
+
+  it('are read again by the next call when a read fails, or its reader leaves', async () => {
+    const cache = new ReductionCache()
+    const gate = Promise.withResolvers<void>()
+    const failing = collect(cache.open('1', request, async function* () {
+      await gate.promise
+      throw new Error('failed')
+    }))
+    const next = collect(cache.open('1', request, () => inPages(groups(2), 2)))
+    gate.resolve()
+    expect(await failing.catch((error: unknown) => String(error))).to.equal('Error: failed')
+    expect(await next).to.deep.equal(groups(2))
+    const long = cache.open('2', request, () => inPages(groups(3000), 32))
+    await long.next()
+    await long.return(undefined)
+    expect(cache.get('2', request)).to.equal(undefined)
+    expect(await collect(cache.open('2', request, () => inPages(groups(2), 2)))).to.deep.equal(groups(2))
+  })
+
+  it('are not kept when they are long, and do not wait for a reader that is slow', async () => {
+    const cache = new ReductionCache()
+    const slow = cache.open('1', request, () => inPages(groups(3000), 32))
+    const first = await slow.next()
+    expect(await collect(cache.open('1', request, () => inPages(groups(3000), 32)))).to.deep.equal(groups(3000))
+    expect([...first.value as readonly ReducedGroup[], ...await collect(slow)]).to.deep.equal(groups(3000))
+    expect(cache.get('1', request)).to.equal(undefined)
+  })
+
+  it('take no more than the limit', async () => {
+    const cache = new ReductionCache(1500)
+    for (const version of ['1', '2', '3']) await collect(cache.open(version, request, () => inPages(groups(2), 2)))
+    expect(['1', '2', '3'].map(version => cache.get(version, request) !== undefined))
+      .to.deep.equal([false, true, true])
+  })
+})
