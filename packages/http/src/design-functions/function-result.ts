@@ -2,7 +2,7 @@
  * Reads what functions returned. A result of many megabytes occupies the node no longer than other work: its values
  * are checked in slices, and `json` of a response and the document of an update function are never built as values.
  */
-import { jsonParts, smallJsonBytes } from '@sectional/core'
+import { jsonParts, smallJsonBytes, type JsonPart } from '@sectional/core'
 import { runWhileWanted } from '../messages/body.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -10,7 +10,7 @@ import {
   acceptReturned, invalidResponse, parseReturned, readResponse, type FunctionResponse,
 } from './function-response.ts'
 
-/** Members of a response object, or elements of the result of an update function: more than either may have. */
+/** Most members of a response object and most elements of what an update function returns. Valid ones have fewer. */
 const partsMax = 8
 const openBrace = '{'.charCodeAt(0)
 
@@ -25,13 +25,13 @@ export async function readReturned(
 ): Promise<FunctionResponse> {
   const parts = json.length <= smallJsonBytes ? null : await partsOf(json, request, services)
   if (parts === null) return readResponse(await parseReturned(json, request, services))
-  const members: Record<string, unknown> = {}
+  const members = new Map<string, unknown>()
   let content: Uint8Array | undefined
   for (const { name, text } of parts) {
     if (name === 'json') content = text
-    else members[name] = await parseReturned(text, request, services)
+    else members.set(name, await parseReturned(text, request, services))
   }
-  const response = readResponse(members)
+  const response = readResponse(Object.fromEntries(members))
   return content === undefined ? response : { ...response, content: { kind: 'json', json: content } }
 }
 
@@ -57,6 +57,8 @@ export async function readUpdate(
   }
 }
 
-function partsOf(json: Uint8Array, request: RequestContext, services: Services) {
+function partsOf(
+  json: Uint8Array, request: RequestContext, services: Services,
+): Promise<readonly JsonPart[] | null> {
   return acceptReturned(request, () => runWhileWanted(jsonParts(json, partsMax), request, services))
 }

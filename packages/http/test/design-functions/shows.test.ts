@@ -58,6 +58,15 @@ describe('a show function', () => {
     assert.equal(free.headers['content-security-policy'], 'default-src *')
   })
 
+  it('varies with the origin, too, when cross-origin requests are allowed', async () => {
+    node.configuration.put('chttpd', 'enable_cors', 'true')
+    node.configuration.put('cors', 'origins', '*')
+    const { headers } = await show('() => ({ headers: { "access-control-allow-origin": "http://b" } })', '', {
+      origin: 'http://a',
+    })
+    assert.deepEqual([headers['vary'], headers['access-control-allow-origin']], ['Accept, Origin', 'http://a'])
+  })
+
   it('sends no body with a status that has none', async () => {
     for (const code of [204, 205, 304]) {
       const { status, text } = await show(`() => ({ code: ${code}, body: "x" })`)
