@@ -122,10 +122,11 @@ export const folders = {
   },
   simulator: {
     'world': [],
+    'views': ['world'],
     'plan': ['world'],
     'workload': ['plan', 'world'],
-    'checkers': ['workload', 'world'],
-    'actions': ['checkers', 'plan', 'workload', 'world'],
+    'checkers': ['views', 'workload', 'world'],
+    'actions': ['checkers', 'plan', 'views', 'workload', 'world'],
     'faults': ['checkers', 'plan', 'world'],
     'swarm': ['actions', 'checkers', 'faults', 'plan', 'workload', 'world'],
     'minimiser': ['swarm'],

@@ -7,8 +7,10 @@ export type { ClusterOptions, NodeOptions } from './configuration/node-options.t
 export { ConfigurationError } from './configuration/settings.ts'
 export type { IniFile } from './configuration/settings.ts'
 // These exports inspect the disk of a simulated node.
-export { blobStoreName, documentStoreName, ShardHost, ShardKeys, verifyShard } from '@sectional/shard'
-export type { KeyKind } from '@sectional/shard'
+export {
+  blobStoreName, documentStoreName, indexStoreName, readIndexStore, ShardHost, ShardKeys, verifyShard, viewReduceAgain,
+} from '@sectional/shard'
+export type { IndexedReplica, KeyKind } from '@sectional/shard'
 // These are the types of the metadata that `Node.control` returns.
 export {
   activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority, RaftStorage,

@@ -12,8 +12,8 @@ import {
 import { answerNodeQuestion, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
-import { ShardHost, type ScrubOptions } from '@sectional/shard'
-import type { PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
+import { ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
+import type { IndexReplica, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
 import type { LiveConfiguration } from './configuration/live-configuration.ts'
 import type { NodeOptions } from './configuration/node-options.ts'
@@ -49,6 +49,15 @@ export interface NodeSeams {
   readonly coordinator?: Partial<CoordinatorOptions>
   /** Replaces the functions of views. */
   readonly views?: ViewFunctions
+  /**
+   * Wraps the function that returns the indexes of a local replica, as this node and its peers call it. It always
+   * returns an object; its calls reject with `not_hosted` where there is no replica.
+   */
+  readonly indexes?: (indexes: (shard: ShardId) => IndexReplica) => (shard: ShardId) => IndexReplica
+  /** False: queries make all their reads of indexes by calls of `indexes`, and none at once from memory. */
+  readonly immediateIndexes?: boolean
+  /** Wraps a replica as its own indexes see it. */
+  readonly indexed?: (indexed: IndexedReplica) => IndexedReplica
 }
 
 export interface Node {
@@ -139,13 +148,15 @@ class ComposedNode implements Node {
     const { options, configuration, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime, {
       compaction: options.compaction, indexerOf: this.#views.indexerOf,
-      ...(seams.scrub && { scrub: seams.scrub }),
+      ...(seams.scrub && { scrub: seams.scrub }), ...(seams.indexed && { indexed: seams.indexed }),
     })
     this.#closers.push(() => host.close())
     this.#assertWanted()
     const hosted = new HostedReplicas({
       node: options.name, host, clock: runtime.clock, log: runtime.log, seam: seams.replica,
     })
+    const localIndexes = (shard: ShardId): IndexReplica => hosted.indexesOrAbsent(shard)
+    const indexes = seams.indexes?.(localIndexes) ?? localIndexes
     const links = this.#createNetwork()
     const network = seams.network?.(links) ?? links
 
@@ -158,7 +169,7 @@ class ComposedNode implements Node {
         ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane,
       },
       replica: shard => hosted.planned(shard),
-      indexes: shard => hosted.indexes(shard),
+      indexes: shard => hosted.planned(shard) && indexes(shard),
       answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
       renewReplicas: () => hosted.renew(),
       onDesignChange: incarnation => coordinator.designChanged(incarnation),
@@ -173,8 +184,8 @@ class ComposedNode implements Node {
       runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy,
     })
     const coordinator: CoordinatorNode = this.#createCoordinator(metadata, replicas, antiEntropy, {
-      indexes: (node, shard) => node === options.name ? hosted.indexesOrAbsent(shard) : network.indexes(node, shard),
-      immediate: shard => hosted.immediateIndexes(shard),
+      indexes: (node, shard) => node === options.name ? indexes(shard) : network.indexes(node, shard),
+      ...(seams.immediateIndexes !== false && { immediate: shard => hosted.immediateIndexes(shard) }),
     })
 
     this.#coordinator = coordinator

@@ -10,7 +10,7 @@ import { Compactor } from './compaction/compactor.ts'
 import type { CompactionTask } from './compaction/compactor.ts'
 import { toReplicaError } from './calls/call-guard.ts'
 import { IndexHost } from './indexes/index-host.ts'
-import type { ShardIndexTask } from './indexes/index-host.ts'
+import type { IndexedReplica, ShardIndexTask } from './indexes/index-host.ts'
 import type { Indexer } from './indexes/indexer.ts'
 import { FilterBudget } from './reading/id-filter.ts'
 import { KeptDocumentsBudget } from './reading/kept-documents.ts'
@@ -46,6 +46,8 @@ export interface HostOptions {
   readonly scrub?: Partial<ScrubOptions>
   /** Returns the functions of indexes of one database, by its incarnation. When undefined, the host has no indexes. */
   readonly indexerOf?: (incarnation: string) => Indexer
+  /** Set by tests only: wraps a replica as its indexes see it. */
+  readonly indexed?: (indexed: IndexedReplica) => IndexedReplica
 }
 
 /** Receives reports of damaged records and content; may be called more than once for one of them. */
@@ -103,7 +105,7 @@ export class ShardHost {
 
   private constructor(
     runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs,
-    { compaction, scrub, indexerOf }: HostOptions,
+    { compaction, scrub, indexerOf, indexed }: HostOptions,
   ) {
     this.blobs = blobs
     this.#runtime = runtime
@@ -117,7 +119,7 @@ export class ShardHost {
       signal: this.#abort.signal,
     })
     this.#indexes = indexerOf && new IndexHost({
-      ...runtime, turns: this.#turns, indexerOf,
+      ...runtime, turns: this.#turns, indexerOf, ...(indexed && { indexed }),
       histories: () => new Set(Array.from(directory.entries(), ({ history }) => history)),
     })
     this.#damaged = runtime.metrics.counter(

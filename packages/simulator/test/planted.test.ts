@@ -9,6 +9,7 @@ const quickBugs = [
   'count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'altered-entry',
   'reused-incarnation', 'filling-counts',
   'skipped-change', 'token-of-one-range', 'lost-wake-up', 'forgotten-attachment', 'collected-while-named',
+  'rows-of-replaced-revisions', 'rows-out-of-order', 'index-skips-purges',
 ]
 /** The first seed; the seed before it rests for hours of simulated time. */
 const quickSeedsFrom = 2

@@ -117,14 +117,9 @@ export class HostedReplicas implements LocalReplicas {
   }
 
   /**
-   * Returns the indexes of the local replica, or undefined when there is none. If the metadata wants the replica and it
-   * does not exist yet, calls wait until it is created.
+   * Returns the indexes of the local replica. When there is none, their calls reject with `not_hosted`. If the metadata
+   * wants the replica and it does not exist yet, calls wait until it is created.
    */
-  indexes(shard: ShardId): IndexReplica | undefined {
-    return this.planned(shard) === undefined ? undefined : this.indexesOrAbsent(shard)
-  }
-
-  /** Returns the indexes of the local replica. When there is none, their calls reject with `not_hosted`. */
   indexesOrAbsent(shard: ShardId): IndexReplica {
     const { host } = this.#parts
     return new PendingIndexes(async creates => {

@@ -20,6 +20,8 @@ export interface IndexHostParts {
   readonly indexerOf: (incarnation: string) => Indexer
   /** Returns the histories of all replicas of the node. */
   readonly histories: () => ReadonlySet<string>
+  /** Set by tests only: wraps each replica. */
+  readonly indexed?: (indexed: IndexedReplica) => IndexedReplica
 }
 
 /** A replica of the node. Its history names it in the store of indexes, so that a rebuilt replica has no old rows. */
@@ -77,9 +79,8 @@ export class IndexHost {
    * @param creates false: for calls that create no index. They do not create the store either.
    * @throws ReplicaError `not_hosted` when the replica is not served any more, `closed`, `storage`
    */
-  async indexesOf(
-    { shard, history, replica, newest, isServed }: IndexedReplica, creates: boolean,
-  ): Promise<IndexReplica> {
+  async indexesOf(indexed: IndexedReplica, creates: boolean): Promise<IndexReplica> {
+    const { shard, history, replica, newest, isServed } = this.#parts.indexed?.(indexed) ?? indexed
     if (!creates && !await this.#exists()) return new NoIndexes(undefined)
     const store = await this.#open()
     await this.#ending.get(history)

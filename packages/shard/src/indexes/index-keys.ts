@@ -62,6 +62,8 @@ export class IndexKeys {
   pages(): Range { return { gte: `${this.#start}p`, lt: `${this.#start}q` } }
   all(): Range { return { gte: this.#start, lt: keyWord(this.prefix + 1) } }
 
+  static prefixOf(key: string): number { return readKeyWord(key, 0) }
+
   /** Returns the place or id at the end of a key. */
   static text(key: string): string { return key.slice(headLength) }
 }

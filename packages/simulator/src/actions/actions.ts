@@ -5,6 +5,7 @@ import { databaseActions } from './database-actions.ts'
 import { documentActions } from './document-actions.ts'
 import { localDocumentActions } from './local-document-actions.ts'
 import { purgeActions } from './purge-actions.ts'
+import { viewActions } from './view-actions.ts'
 
 /**
  * All actions of clients. A seed draws from the table in this order, so an action that is inserted before others
@@ -17,4 +18,5 @@ export const actions: readonly SwarmAction[] = [
   ...databaseActions,
   ...attachmentActions,
   ...purgeActions,
+  ...viewActions,
 ]

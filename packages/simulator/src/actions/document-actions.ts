@@ -36,7 +36,8 @@ async function list(session: ClientSession, database: string): Promise<void> {
   await session.ask(database, 'GET', `/${database}/_all_docs?include_docs=true&conflicts=true`, {}, [])
 }
 
-async function write(session: ClientSession, database: string, id: string): Promise<void> {
+/** Writes a new revision of a document, on top of the newest one that the client knows. */
+export async function write(session: ClientSession, database: string, id: string): Promise<void> {
   if (session.known(database, id) === undefined || session.dice.chance(refreshChance)) await read(session, database, id)
   await put(session, database, id, session.known(database, id) ?? null)
 }

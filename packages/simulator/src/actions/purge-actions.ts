@@ -23,7 +23,8 @@ export const purgeActions: readonly SwarmAction[] = [
 
 type Extent = 'one leaf' | 'all leaves'
 
-async function purge(session: ClientSession, database: string, id: string, extent: Extent): Promise<void> {
+/** Purges leaves of a document that the client has just read. */
+export async function purge(session: ClientSession, database: string, id: string, extent: Extent): Promise<void> {
   const { status, body } = await session.look('GET', `/${database}/${id}?open_revs=all&revs=true`)
   if (status !== 200 || !Array.isArray(body)) return
   const leaves: RevisionPath[] = body.flatMap(({ ok }) => ok === undefined ? [] : [ok._revisions])

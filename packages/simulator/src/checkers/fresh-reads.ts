@@ -1,11 +1,8 @@
-import { compareRevisions } from '@sectional/core'
-import { Ancestry, editedRevision } from './ancestry.ts'
-import { isAncestor, treeHas } from './disk-contents.ts'
-import type { DocumentContents } from './disk-contents.ts'
 import { describe, isOf } from './final-state.ts'
 import type { FinalDatabase, FinalState, Findings } from './final-state.ts'
 import { makesRevision } from '../workload/history.ts'
 import type { Operation } from '../workload/history.ts'
+import { missedWrite } from './missed-write.ts'
 import { PurgeRecords } from './purge-records.ts'
 
 /**
@@ -30,14 +27,7 @@ export function freshReads({ databases, operations }: FinalState): Findings {
     const before = (written.get(`${read.database}/${read.id}`) ?? []).filter(write =>
       write.endMs <= read.startMs && isOf(write, final) && overlap(read, write, final))
     const ofDocument = operations.filter(({ database, id }) => database === read.database && id === read.id)
-    const deletions = ofDocument.filter(({ kind, tombstone, outcome, startMs }) =>
-      (kind === 'delete' || tombstone === true) && outcome !== 'failed' && startMs <= read.endMs)
-    const ancestry = new Ancestry(ofDocument, contents.branches)
-    const mayBeDeleted = (revision: string): boolean => deletions.some(deletion => {
-      const last = editedRevision(deletion)
-      return last !== null && (last === revision || ancestry.isAncestor(revision, last))
-    })
-    const missed = before.find(write => misses(read, write, contents, ancestry) && !mayBeDeleted(write.revision!))
+    const missed = missedWrite(read, before, ofDocument, contents)
     return missed === undefined ? [] : [`${describe(read)} did not see ${describe(missed)}`]
   })
 }
@@ -47,26 +37,4 @@ function overlap(read: Operation, write: Operation, { record }: FinalDatabase): 
   const n = Math.max(...record.shards.map(shard => shard.replicas.length))
   const usual = Math.floor(n / 2) + 1
   return Math.min(read.r ?? usual, n) + Math.min(write.w ?? usual, n) > n
-}
-
-function misses(read: Operation, write: Operation, { branches }: DocumentContents, ancestry: Ancestry): boolean {
-  const seen = read.revision
-  const wrote = write.revision!
-  if (!treeHas(branches, wrote)) return false // acknowledged-kept reports it
-  if (seen === wrote) return false
-  if (seen !== undefined && isAncestor(branches, seen, wrote)) return true
-  // Another branch may have become the winner, or all descendants may have been deleted since then.
-  const mayBeGone = write.kind !== 'write'
-    || branches.some(({ path, tombstones }) =>
-      path.ids.some((hash, at) => tombstones[at] === true && atOrBelow(path, at, hash, wrote)))
-  if (mayBeGone) return false
-  return seen === undefined || (!ancestry.isAncestor(wrote, seen) && compareRevisions(seen, wrote) < 0)
-}
-
-function atOrBelow(
-  path: { readonly start: number; readonly ids: readonly string[] }, at: number, hash: string, revision: string,
-): boolean {
-  const [generation, revisionHash] = revision.split('-') as [string, string]
-  const index = path.start - Number(generation)
-  return path.ids[index] === revisionHash && at <= index && path.ids[at] === hash
 }

@@ -5,6 +5,7 @@
 import type { FinalChecker } from '../actions/action.ts'
 import { actions } from '../actions/actions.ts'
 import { createDatabase } from '../actions/database-actions.ts'
+import { viewActions } from '../actions/view-actions.ts'
 import { acknowledgedKept } from '../checkers/acknowledged-kept.ts'
 import { attachmentsReadable } from '../checkers/attachments-readable.ts'
 import { blobsKept, unnamedBlobs } from '../checkers/blobs-kept.ts'
@@ -21,7 +22,9 @@ import { MetadataLog } from '../checkers/metadata-log.ts'
 import { conflictsAreFinal, oneSuccess } from '../checkers/edit-outcomes.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
+import { cleanViews, unusedIndexes } from '../checkers/unused-indexes.ts'
 import { trueBodies } from '../checkers/true-bodies.ts'
+import { indexesExact, viewsExact } from '../checkers/views-exact.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
 import { FaultyDisks } from '../faults/faulty-disks.ts'
 import { Supervisor } from '../faults/supervisor.ts'
@@ -161,6 +164,7 @@ class SwarmRun {
     const databases = await this.#equalDisks(records)
     await this.#checkFeeds(databases)
     await this.#checkAttachments(databases)
+    await this.#checkViews(databases)
     this.#demand(
       'changes-follow',
       await world.run(() => changesFollow(world, this.#dice.fork('follow'), records.map(({ name }) => name))),
@@ -169,6 +173,7 @@ class SwarmRun {
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
+    if (this.#hasViews) this.#demand('unused-indexes', await unusedIndexes(world.nodes, databases))
     this.#demand('blobs-kept', await blobsKept(world.nodes, unnamed, this.#disks.damagedBlobs))
     this.#check(this.#finalState(databases))
   }
@@ -333,6 +338,19 @@ class SwarmRun {
   async #checkAttachments(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
     this.#demand('attachments-readable', await this.#world.run(() =>
       attachmentsReadable(this.#world, this.#dice.fork('attachments at rest'), databases, this.history.operations)))
+  }
+
+  get #hasViews(): boolean {
+    return viewActions.some(({ name }) => this.#options.operations[name]! > 0)
+  }
+
+  async #checkViews(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
+    if (!this.#hasViews) return
+    const world = this.#world
+    const dice = this.#dice.fork('views at rest')
+    this.#demand('views-exact', await world.run(() => viewsExact(world, dice, databases)))
+    this.#demand('unused-indexes', await world.run(() => cleanViews(world, databases)))
+    this.#demand('indexes-exact', await world.run(() => indexesExact(world, dice, databases)))
   }
 
   #demand(checker: string, [finding]: Findings): void {

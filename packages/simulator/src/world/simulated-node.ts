@@ -1,3 +1,4 @@
+import type { IndexReplica, ShardId } from '@sectional/core'
 import { createMemoryRuntime, MemoryDisk, ResponseCutError, SeededRandom } from '@sectional/runtime'
 import type { MemoryNetworkHub, MemoryRuntime, Runtime } from '@sectional/runtime'
 import { createNode, LiveConfiguration, nodeOptions } from '@sectional/server'
@@ -37,10 +38,15 @@ export interface Planting {
   readonly seams?: NodeSeams
 }
 
+/** Returns the indexes of a replica of the node. */
+export type IndexesOf = (shard: ShardId) => IndexReplica
+
 /** One process of the node, from its start to its end. */
 interface NodeRun {
   readonly runtime: MemoryRuntime
   readonly node: Node
+  /** Returns the indexes of a replica on this node, as its peers see them; undefined until its parts exist. */
+  readonly indexes: () => IndexesOf | undefined
   /** Whether `node.start()` has resolved. */
   started: boolean
   stopping: boolean
@@ -97,6 +103,11 @@ export class SimulatedNode {
     return this.#run?.started === true ? this.#run.node : undefined
   }
 
+  /** The function that returns the indexes of the replicas of the running node, for checkers. */
+  get indexes(): IndexesOf | undefined {
+    return this.#run?.started === true ? this.#run.indexes() : undefined
+  }
+
   /**
    * Starts a process. Resolves when the node has started, or when its process was ended in the meantime. Rejects when
    * the node cannot start; its process has then ended.
@@ -112,12 +123,16 @@ export class SimulatedNode {
       log: new NodeLog((level, text) => { if (this.#run === run) onLog(this, level, text) }),
     })
     const planting = this.#parts.plant?.(this.name) ?? {}
+    let indexesOf: IndexesOf | undefined
+    const indexes = (local: IndexesOf): IndexesOf => indexesOf = planting.seams?.indexes?.(local) ?? local
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
-      seams: { controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...planting.seams },
+      seams: { controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...planting.seams, indexes },
       onFatal: error => { if (this.#run === run) onFatal(this, error) },
     })
-    const run: NodeRun = { runtime, node, started: false, stopping: false, ended: Promise.withResolvers() }
+    const run: NodeRun = {
+      runtime, node, indexes: () => indexesOf, started: false, stopping: false, ended: Promise.withResolvers(),
+    }
     this.#run = run
     try {
       await Promise.race([node.start(), run.ended.promise])

@@ -1,0 +1,39 @@
+/** Indexes of definitions that no design document has any more. */
+import { MemoryStorage } from '@sectional/runtime'
+import { indexStoreName, readIndexStore } from '@sectional/server'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+import type { FinalDatabase, Findings } from './final-state.ts'
+import { usedViews } from './used-views.ts'
+
+/** Asks a node to remove the indexes that are not used. All nodes must run. */
+export async function cleanViews(world: World, databases: ReadonlyMap<string, FinalDatabase>): Promise<Findings> {
+  const findings: string[] = []
+  for (const database of databases.keys()) {
+    const { status, body } = await world.send(1, 'POST', `/${database}/_view_cleanup`, {})
+    if (status !== 202) findings.push(`_view_cleanup of ${database} was answered ${status} ${JSON.stringify(body)}`)
+  }
+  return findings
+}
+
+/**
+ * After a cleanup, the disks have indexes of used definitions and of existing replicas only, and no record without an
+ * index. The nodes must have stopped.
+ */
+export async function unusedIndexes(
+  nodes: readonly SimulatedNode[], databases: ReadonlyMap<string, FinalDatabase>,
+): Promise<Findings> {
+  const used = new Set([...databases.values()].flatMap(final => usedViews(final).map(({ index }) => index)))
+  const histories = new Set([...databases.values()].flatMap(({ replicas }) => replicas.map(({ history }) => history)))
+  const findings: string[] = []
+  for (const { disk, name } of nodes) {
+    const store = await new MemoryStorage(disk.copy()).open(indexStoreName)
+    const { indexes, strays } = await readIndexStore(store)
+    findings.push(...indexes.flatMap(({ owner, id }) => [
+      ...(used.has(id) ? [] : [`${name} has the index ${id}, which no design document defines`]),
+      ...(histories.has(owner) ? [] : [`${name} has an index of ${owner}, which is no replica`]),
+    ]))
+    if (strays.length > 0) findings.push(`${name} has ${strays.length} records of no index`)
+  }
+  return findings
+}
