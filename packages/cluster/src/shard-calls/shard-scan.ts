@@ -3,6 +3,7 @@ import { readersConfirmedFirst } from './confirmed-readers.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
+import { nextPage, releasePages } from './replica-pages.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
 /** The rest of a scan of one shard. */
@@ -41,9 +42,12 @@ export async function* scanShard<Row, Position>(
   for (;;) {
     const peer = readersConfirmedFirst(scope, place).find(reader => !failed.has(reader.node))
     if (peer === undefined || context.signal.aborted) throw shardFailure(errors)
+    const range = { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }
+    const pages = open(peer, range, call)[Symbol.asyncIterator]()
     try {
-      const range = { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }
-      for await (const page of open(peer, range, call)) {
+      for (;;) {
+        const page = await nextPage(scope, peer, pages)
+        if (page === undefined) return
         const last = page.at(-1)
         if (last === undefined) continue
         failed.clear()
@@ -52,12 +56,14 @@ export async function* scanShard<Row, Position>(
         yield page
         if (left !== undefined && left <= 0) return
       }
-      return
     } catch (error) {
       const failure = asReplicaError(error)
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
       failed.add(peer.node)
       errors.push(failure)
+    } finally {
+      // Do not wait for the replica, because it may be silent.
+      scope.background.track(releasePages(pages))
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { IndexHead } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { ShardIndex } from './shard-index.ts'
-import { releasePages } from './shard-read.ts'
+import { nextPage, releasePages } from '../shard-calls/replica-pages.ts'
 import type { OpenedIndex, ReadRest, ShardRead, ShardRows } from './shard-read.ts'
 import type { ViewScope } from './view-scope.ts'
 
@@ -68,7 +68,7 @@ export class ShardAnswer<Place, Row extends Place> implements ShardRows<Row> {
       try {
         const { peer, pages } = this.#opened
         // The head comes in the first page only.
-        const page = this.#first ?? await this.#index.nextPage(peer, pages) as readonly Row[] | undefined
+        const page = this.#first ?? await nextPage(this.#scope, peer, pages) as readonly Row[] | undefined
         this.#first = undefined
         if (page === undefined) return undefined
         if (page.length === 0) continue

@@ -2,10 +2,9 @@ import { ApiError, indexId, ReplicaError } from '@sectional/core'
 import type { CallContext, IndexHead, IndexReplica, ReplicaCheckpoint, RequiredSequence } from '@sectional/core'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
-import { unlessSilent } from '../shard-calls/silence-watch.ts'
+import { nextPage, releasePages } from '../shard-calls/replica-pages.ts'
 import { confirmedReaders } from '../shard-calls/confirmed-readers.ts'
 import { firstReadyIndex } from './index-build-race.ts'
-import { releasePages } from './shard-read.ts'
 import type { OpenedIndex, ReadRest, ShardRead } from './shard-read.ts'
 import type { ViewScope } from './view-scope.ts'
 
@@ -80,16 +79,6 @@ export class ShardIndex<Place, Row> {
   /** Records that rows have arrived, so that replicas which failed before may be asked again. */
   advanced(): void {
     this.#failed.clear()
-  }
-
-  /**
-   * Returns the next page of an answer; undefined at its end.
-   * @throws ReplicaError `timeout` as soon as the replica is silent
-   */
-  async nextPage(peer: Peer, pages: OpenedIndex<Row>['pages']): Promise<readonly (IndexHead | Row)[] | undefined> {
-    const page = pages.next()
-    const { value, done } = await (peer.local ? page : unlessSilent(this.#scope, peer, page))
-    return done ? undefined : value
   }
 
   /** Begins a build without waiting for it. Never rejects. */
@@ -201,7 +190,7 @@ export class ShardIndex<Place, Row> {
     const request = { index: this.#index, through, ...read, ...rest }
     const pages = open(this.#indexes(peer), request, call)[Symbol.asyncIterator]()
     try {
-      const [head, ...first] = await this.nextPage(peer, pages) ?? []
+      const [head, ...first] = await nextPage(this.#scope, peer, pages) ?? []
       if (head === undefined || !isHead(head)) {
         throw new ReplicaError('protocol', `the answer of ${peer.node} does not begin with a head`)
       }

@@ -50,11 +50,3 @@ export interface OpenedIndex<Row> {
   readonly first: readonly Row[]
   readonly pages: AsyncIterator<readonly (IndexHead | Row)[]>
 }
-
-/**
- * Ends an answer. Resolves when its last call has ended, which takes up to `scanPageTimeoutMs` for a silent replica.
- * Never rejects: a replica that fails meanwhile has nothing left to release.
- */
-export async function releasePages(pages: AsyncIterator<unknown>): Promise<void> {
-  await pages.return?.().then(() => {}, () => {})
-}

@@ -85,6 +85,25 @@ describe('listing documents', () => {
     expect(await world.during(collect(list.rows))).to.have.length(450)
   })
 
+  it('continues on another replica when one is silent, after the time of its probe', async () => {
+    const ids = Array.from({ length: 450 }, (_, i) => `d${String(i).padStart(3, '0')}`)
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c', 'out'], n: 3 })
+    await filled(world, ids)
+    const coordinator = world.coordinator('out')
+    const list = await world.during(coordinator.listDocuments(world.db, everything, request()))
+    for (const node of ['a', 'b']) world.faults.set(node, { kind: 'hang' })
+    const begin = world.clock.monotonic()
+    expect((await world.during(collect(list.rows))).map(row => row.id)).to.deep.equal(ids)
+    expect(world.clock.monotonic() - begin).to.be.below(2000)
+    // A replica that is only slow answers its probe, and keeps its reader.
+    const slow = await world.during(coordinator.listDocuments(world.db, everything, request()))
+    for (const node of ['a', 'b', 'c']) world.faults.set(node, { kind: 'hang', verbs: ['scanDocuments'] })
+    const error = await world.during(collect(slow.rows)).then(() => null, (thrown: unknown) => thrown)
+    expect(error).to.have.property('error', 'timeout')
+    await coordinator.stop()
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
   it('asks a replica that catches up after an absence only when no other is there', async () => {
     const world = new ReplicaWorld()
     world.isolate('a')

@@ -52,7 +52,7 @@ describe('rows in an order of their own', () => {
   it('are read on behind the last row, where its order says, when a replica fails', async () => {
     const scope = {
       options: { scanPageTimeoutMs: 1000 }, unconfirmed: new UnconfirmedWrites(() => 0),
-      access: { readers: () => ['a', 'b', 'c'].map(node => ({ node })) },
+      access: { readers: () => ['a', 'b', 'c'].map(node => ({ node, local: true })) }, background: { track() {} },
     } as unknown as CoordinatorScope
     const place = { id: { incarnation: 'i', range: { begin: 0, end: 1 } } } as unknown as ShardPlace
     const rows = Array.from({ length: 10 }, (_, index) => ({ rank: 10 - index }))
