@@ -32,6 +32,8 @@ export const errorRegistry = {
   deleted: { status: 404, error: 'not_found', reason: 'deleted' },
   database_missing: { status: 404, error: 'not_found', reason: 'Database does not exist.' },
   not_found: { status: 404, error: 'not_found' },
+  list_error: { status: 404, error: 'list_error', reason: 'Invalid path.' },
+  rewrite_error: { status: 404, error: 'rewrite_error', reason: 'Invalid path.' },
   show_error: { status: 404, error: 'show_error', reason: 'Invalid path.' },
   update_error: { status: 404, error: 'update_error', reason: 'Invalid path.' },
   method_not_allowed: { status: 405, error: 'method_not_allowed' },

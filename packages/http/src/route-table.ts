@@ -1,6 +1,6 @@
 /** Every path of the API (docs/reference/README.md#endpoints) with its methods, its access rule and its handlers. */
 import { ApiError } from '@sectional/core'
-import type { Routes } from './pipeline/dispatch.ts'
+import { dispatch, type Routes } from './pipeline/dispatch.ts'
 import type { Access, Handler, Resource } from './pipeline/resource.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { Router } from './pipeline/router.ts'
@@ -22,6 +22,7 @@ import {
 import { postDocumentForm } from './routes/document-form.ts'
 import { getDocument } from './routes/document-open.ts'
 import { copyDocument, copyLocalDocument, deleteDocument, postDocument, putDocument } from './routes/document-update.ts'
+import { getList, getListOfOther, refuseListPath } from './routes/list.ts'
 import { listLocalDocuments, queryLocalDocuments } from './routes/local-document-list.ts'
 import {
   deleteLocalDocument, getLocalDocument, putLocalDocument, refuseLocalAttachment, refuseLocalName,
@@ -33,10 +34,11 @@ import {
 import {
   getNode, getPrometheus, getReplicas, getStatistics, getSystem, getVersions, refuseIncompletePath,
 } from './routes/node.ts'
-import { missingFeature, notImplemented } from './routes/not-implemented.ts'
+import { missingFeature } from './routes/not-implemented.ts'
 import { getPurgedInfos, postPurge } from './routes/purge.ts'
 import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
 import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
+import { createRewrite } from './routes/rewrite.ts'
 import { deleteSession, getSession, postSession } from './routes/session.ts'
 import { getShow, refuseShowPath } from './routes/show.ts'
 import { getShardOfDocument, getShards, postEnsureFullCommit, postSynchronizeShards } from './routes/shards.ts'
@@ -52,7 +54,20 @@ function resource(name: string, access: Access, allow: string, methods: Readonly
 }
 
 export function createRoutes(): Routes {
-  return { server: router(serverResources()), database: router(databaseResources()), databaseRoot: databaseRoot() }
+  const routes: Routes = {
+    server: router(serverResources()),
+    database: router({
+      ...databaseResources(), ...rewriteResources((request, services) => dispatch(routes, request, services)),
+    }),
+    databaseRoot: databaseRoot(),
+  }
+  return routes
+}
+
+/** @param again dispatches a rewritten request */
+function rewriteResources(again: Handler): Readonly<Record<string, Resource>> {
+  const rewrite = resource('rewrite', 'member', '*', { '*': createRewrite(again) })
+  return { '/_design/{name}/_rewrite': rewrite, '/_design/{name}/_rewrite/{path...}': rewrite }
 }
 
 function router(resources: Readonly<Record<string, Resource>>): Router<Resource> {
@@ -181,10 +196,21 @@ function functionResources(): Readonly<Record<string, Resource>> {
   const update = resource('update', 'member', 'POST,PUT,DELETE', {
     POST: postUpdate, PUT: postUpdate, DELETE: postUpdate, '*': refuseUpdateMethod,
   })
+  const listMethods = 'GET,POST,HEAD'
+  const refusedList = resource('list', 'member', listMethods, { '*': refuseListPath })
   return {
     '/_design/{name}/_show': { ...show, methods: { '*': refuseShowPath } },
     '/_design/{name}/_show/{function}': show,
     '/_design/{name}/_show/{function}/{id...}': show,
+    '/_design/{name}/_list': refusedList,
+    '/_design/{name}/_list/{function}': refusedList,
+    '/_design/{name}/_list/{function}/{path...}': refusedList,
+    '/_design/{name}/_list/{function}/{view}': resource('list', 'member', listMethods, {
+      GET: getList, POST: getList,
+    }),
+    '/_design/{name}/_list/{function}/{design}/{view}': resource('list', 'member', listMethods, {
+      GET: getListOfOther, POST: getListOfOther,
+    }),
     '/_design/{name}/_update': { ...update, methods: { '*': refuseUpdatePath } },
     '/_design/{name}/_update/{function}': update,
     '/_design/{name}/_update/{function}/{id...}': update,
@@ -252,18 +278,12 @@ function laterDatabaseResources(): Readonly<Record<string, Resource>> {
     '/_index/_bulk_delete': missingFeature('index', 'member', 'POST', 'Find is'),
     '/_index/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
     '/_index/_design/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
-    '/_design/{name}/_list/{path...}': anyMethod('list', 'List functions are'),
-    '/_design/{name}/_rewrite/{path...}': anyMethod('rewrite', 'Rewrites are'),
     '/_design/{name}/_search/{index}': missingFeature('search', 'member', 'GET,POST', 'Text search is'),
     '/_design/{name}/_search_info/{index}': missingFeature('search', 'member', 'GET', 'Text search is'),
     '/_design/{name}/_search_disk_size/{index}': missingFeature('search', 'member', 'GET', 'Text search is'),
     '/_design/{name}/_nouveau/{index}': missingFeature('nouveau', 'member', 'GET, POST', 'Text search is'),
     '/_design/{name}/_nouveau_info/{index}': missingFeature('nouveau', 'member', 'GET', 'Text search is'),
   }
-}
-
-function anyMethod(name: string, what: string): Resource {
-  return resource(name, 'member', 'GET,HEAD,POST,PUT,DELETE', { '*': notImplemented(what) })
 }
 
 function refuseTemporaryView(): void {

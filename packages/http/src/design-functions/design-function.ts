@@ -63,6 +63,32 @@ function designFunction(
   return { called: { database: incarnation, designDocument: id, modules, source }, revision }
 }
 
+/**
+ * Returns the rewrite rules of a design document, or its rewrite function; null when it has neither.
+ *
+ * @param design name of the design document, without `_design/`
+ * @throws ApiError `missing`, `deleted`, `unknown_query_language`
+ */
+export async function openRewrites(
+  design: string, request: RequestContext, services: Services,
+): Promise<readonly unknown[] | SandboxFunction | null> {
+  const id = designPrefix + design
+  const cached = await services.coordinator.designDocument(request.database, id)
+  if (cached?.members['rewrites'] !== undefined) return rewritesOf(cached, cached.members, request)
+  const shown = await openWinner(id, noFlags, {}, request, services)
+  return rewritesOf(shown, parseJsonObject(shown.body), request)
+}
+
+function rewritesOf(
+  document: Omit<ShownRevision, 'deleted'>, { language = 'javascript', rewrites }: JsonObject,
+  { database }: RequestContext,
+): readonly unknown[] | SandboxFunction | null {
+  if (Array.isArray(rewrites)) return rewrites
+  if (typeof rewrites !== 'string') return null
+  if (language !== 'javascript') throw new ApiError('unknown_query_language', String(language))
+  return designFunction(document, rewrites, database).called
+}
+
 function missingKey(name: string): ApiError {
   return new ApiError('not_found', `missing json key: ${name}`)
 }

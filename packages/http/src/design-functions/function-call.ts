@@ -50,19 +50,23 @@ export function callError(error: SandboxError, { designDocument }: SandboxFuncti
  *
  * @throws FunctionError when it threw: `throw ['error', name, reason]` and `throw {error: name, reason: reason}` give
  * `name`, with the status that it has in CouchDB's API; `throw {forbidden: reason}` and `throw {unauthorized: reason}`
- * give 403 and 401; everything else gives 500 `render_error`
+ * give 403 and 401; everything else gives 500 with the name
+ * `raisedName`
  */
-export function valueOf(outcome: CallOutcome): string {
+export function valueOf(outcome: CallOutcome, raisedName: RaisedName = 'render_error'): string {
   switch (outcome.kind) {
     case 'value': return outcome.json
-    case 'thrown': throw thrownError(outcome)
-    case 'error': throw raised(failureText(outcome.message, outcome))
+    case 'thrown': throw thrownError(outcome, raisedName)
+    case 'error': throw raised(failureText(outcome.message, outcome), raisedName)
   }
 }
 
-function thrownError({ json }: Thrown): FunctionError {
+/** The name of an error for which the function chose no name. */
+type RaisedName = 'render_error' | 'rewrite_error'
+
+function thrownError({ json }: Thrown, raisedName: RaisedName): FunctionError {
   const [name, reason] = namedError(parsed(json)) ?? []
-  if (name === undefined) return raised(json)
+  if (name === undefined) return raised(json, raisedName)
   const text = typeof reason === 'string' ? reason : JSON.stringify(reason)
   return new FunctionError(namedErrors.get(name) ?? 500, name, text)
 }
@@ -90,6 +94,6 @@ function parsed(json: string): unknown {
   }
 }
 
-function raised(text: string): FunctionError {
-  return new FunctionError(500, 'render_error', `function raised error: ${text}`)
+function raised(text: string, name: RaisedName): FunctionError {
+  return new FunctionError(500, name, `function raised error: ${text}`)
 }

@@ -2,7 +2,7 @@
  * Writes the rows of a list or a view in CouchDB's format: `\r\n` between rows, and the same order of members in the
  * head.
  */
-import type { SplicedDocument } from '@sectional/core'
+import type { SplicedDocument, ViewReduceFailure } from '@sectional/core'
 import type { JsonWriter } from '../messages/json-writer.ts'
 
 export type DocumentWriter = (writer: JsonWriter) => Promise<void> | undefined
@@ -45,23 +45,17 @@ export class ListWriter {
   viewRow(
     id: string, key: string, value: string, doc: SplicedDocument | DocumentWriter | null | undefined,
   ): Promise<void> | undefined {
-    return this.#row(`{"id":${JSON.stringify(id)},"key":${key},"value":${value}`, doc)
+    return this.#row(viewRowMembers(id, key, value), doc)
   }
 
   /** Writes a reduced row. @param key JSON text, as is `value` */
   groupRow(key: string, value: string): Promise<void> | undefined {
-    return this.#row(`{"key":${key},"value":${value}`, undefined)
+    return this.#row(groupMembers(key, value), undefined)
   }
 
-  /**
-   * Writes a row in place of one that could not be reduced. As in CouchDB, it has its key and the value null if the
-   * reduce function failed, and the key null if the result was too large. The error and its reason are added.
-   */
-  failedGroup(
-    key: string, { error, reason }: { readonly error: string; readonly reason: string },
-  ): Promise<void> | undefined {
-    const place = error === 'reduce_overflow_error' ? '"key":null' : `"key":${key},"value":null`
-    return this.#row(`{${place},"error":${JSON.stringify(error)},"reason":${JSON.stringify(reason)}`, undefined)
+  /** Writes a row in place of one that could not be reduced (`failedGroupMembers`). */
+  failedGroup(key: string, failure: ViewReduceFailure): Promise<void> | undefined {
+    return this.#row(failedGroupMembers(key, failure), undefined)
   }
 
   /** @param members the beginning of the row, without its end and without the document */
@@ -94,4 +88,24 @@ export class ListWriter {
   #begin(): string {
     return this.#rows++ > 0 ? ',\r\n' : ''
   }
+}
+
+/** Returns the beginning of a row of a view, without its end. @param key JSON text, as is `value` */
+export function viewRowMembers(id: string, key: string, value: string): string {
+  return `{"id":${JSON.stringify(id)},"key":${key},"value":${value}`
+}
+
+/** Returns the beginning of a reduced row, without its end. @param key JSON text, as is `value` */
+export function groupMembers(key: string, value: string): string {
+  return `{"key":${key},"value":${value}`
+}
+
+/**
+ * Returns the beginning of a row that could not be reduced, without its end. As in CouchDB, it has its key and the
+ * value null if the reduce function failed, and the key null if the result was too large. The error and its reason are
+ * added.
+ */
+export function failedGroupMembers(key: string, { error, reason }: ViewReduceFailure): string {
+  const place = error === 'reduce_overflow_error' ? '"key":null' : `"key":${key},"value":null`
+  return `{${place},"error":${JSON.stringify(error)},"reason":${JSON.stringify(reason)}`
 }

@@ -10,14 +10,17 @@ import { anonymous, type User } from './user.ts'
  * `OperationContext`: it has the request id, and a signal that is aborted when the client disconnects.
  */
 export class RequestContext {
-  readonly exchange: HttpExchange
-  readonly requestId: string
+  /** This and the next four members are changed by `rewrite` only. */
+  exchange: HttpExchange
   /** The method after an override. It is never HEAD, which runs as GET. */
-  readonly method: string
-  readonly head: boolean
+  method: string
+  head: boolean
   /** Decoded path segments. */
-  readonly segments: readonly string[]
-  readonly query: Query
+  segments: readonly string[]
+  query: Query
+  readonly requestId: string
+  /** How often the request was rewritten. */
+  rewrites = 0
   /** Monotonic milliseconds. */
   readonly startedAt: number
   user: User = anonymous
@@ -58,6 +61,20 @@ export class RequestContext {
     this.segments = segments
     this.query = query
     this.startedAt = startedAt
+  }
+
+  /**
+   * Continues with another exchange, path and query, to which `_rewrite` leads. The response is still the one to this
+   * request; user, limits and accounting do not change.
+   */
+  rewrite(exchange: HttpExchange, segments: readonly string[], query: Query): void {
+    this.exchange = exchange
+    this.head ||= exchange.method === 'HEAD'
+    this.method = exchange.method === 'HEAD' ? 'GET' : exchange.method
+    this.segments = segments
+    this.query = query
+    this.#database = null
+    this.rewrites++
   }
 
   get signal(): AbortSignal { return this.exchange.signal }

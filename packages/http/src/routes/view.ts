@@ -1,5 +1,5 @@
 /** `_design/{name}/_view/{view}`, with `/queries`, also in a partition. */
-import { ApiError, type IndexDefinition } from '@sectional/core'
+import { ApiError } from '@sectional/core'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { listBody, taggedHeaders } from '../lists/list-request.ts'
 import { pathPartition } from '../lists/path-partition.ts'
@@ -8,11 +8,11 @@ import { readJsonObject } from '../messages/body.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
-import { openView, prepareQuery, type PreparedQuery } from '../views/view-answer.ts'
-import { openDefinition } from '../views/view-definitions.ts'
+import { documentsFingerprint, openView, prepareQuery, type PreparedQuery } from '../views/view-answer.ts'
+import { openDefinition, queriedView } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { Services } from '../services/services.ts'
-import { viewParameters, viewQueryParameters, type QueriedView } from '../views/view-parameters.ts'
+import { viewParameters, viewQueryParameters } from '../views/view-parameters.ts'
 import { tryView } from '../views/view-trial.ts'
 
 /** The view that a path names. */
@@ -72,11 +72,6 @@ async function dryRun({ design, view }: ViewPath, request: RequestContext, servi
   await tryView(design, view, body, request, services)
 }
 
-/** Included documents may change while no row of the view does, so the database's state belongs to the ETag. */
-async function documentsFingerprint(request: RequestContext, services: Services): Promise<string> {
-  return (await services.coordinator.databaseState(request.database, request)).fingerprint
-}
-
 /** Answers several queries. The answer has no ETag, because each query is begun when the previous one was written. */
 async function queries(
   { design, view, partition }: ViewPath, request: RequestContext, services: Services,
@@ -107,15 +102,4 @@ async function queries(
   }
   writer.text('\r\n]}\n')
   await writer.end()
-}
-
-function queriedView(
-  { reduce, options }: IndexDefinition, partition: string | undefined, { options: limits }: Services,
-): QueriedView {
-  const isPartitioned = options['partitioned'] === true
-  return {
-    hasReduce: reduce !== null, isPartitioned,
-    limitMax: isPartitioned ? limits.partitionQueryRowsMax : limits.queryRowsMax,
-    ...(partition !== undefined && { partition }),
-  }
 }

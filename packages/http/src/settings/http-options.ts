@@ -4,6 +4,7 @@ import { admissionDeclarations } from './admission-options.ts'
 import { authenticationDeclarations } from './authentication-options.ts'
 import { documentDeclarations } from './document-options.ts'
 import { requestDeclarations } from './request-options.ts'
+import { rewriteDeclarations } from './rewrite-options.ts'
 import { serverDeclarations } from './server-options.ts'
 import { viewDeclarations } from './view-options.ts'
 
@@ -11,6 +12,7 @@ export const httpDeclarations = {
   ...serverDeclarations,
   ...documentDeclarations,
   ...requestDeclarations,
+  ...rewriteDeclarations,
   ...viewDeclarations,
   ...authenticationDeclarations,
   ...admissionDeclarations,

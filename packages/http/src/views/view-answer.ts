@@ -2,9 +2,10 @@
 import { viewRanges, type ViewAnswer, type ViewGroup, type ViewQuery } from '@sectional/cluster'
 import {
   decodeReduced, decodeViewGroup, decodeViewRow, SortKeyEncoder, type IndexDefinition, type IndexRow, type RowRange,
+  type SplicedDocument,
 } from '@sectional/core'
 import { documentsPerLookup } from '../lists/included-document.ts'
-import { ListWriter, type ListHead } from '../lists/list-writer.ts'
+import { ListWriter, type DocumentWriter, type ListHead } from '../lists/list-writer.ts'
 import type { JsonWriter } from '../messages/json-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { linkedDocuments } from './linked-documents.ts'
@@ -13,11 +14,31 @@ import type { ViewParameters } from './view-parameters.ts'
 
 const encoders = { root: new SortKeyEncoder('root'), raw: new SortKeyEncoder('raw') }
 
-/** A query whose answer has begun. */
-export interface OpenedView {
-  readonly answer: Pick<ViewAnswer<unknown>, 'fingerprint' | 'updateSequence' | 'close'>
-  /** Writes the answer without a line break at its end. May be called once. */
+/** A query whose answer has begun. Its rows may be read once, by `write` or by one of the other members. */
+export type OpenedView = OpenedRows | OpenedGroups
+
+interface Opened {
+  /** Writes the answer without a line break at its end. */
   write(writer: JsonWriter): Promise<void>
+}
+
+export interface OpenedRows extends Opened {
+  readonly kind: 'rows'
+  readonly answer: ViewAnswer<IndexRow>
+  windows(): AsyncIterable<RowWindow>
+}
+
+export interface OpenedGroups extends Opened {
+  readonly kind: 'groups'
+  readonly answer: ViewAnswer<ViewGroup>
+}
+
+/** Successive rows of a view, and their documents if these are included. */
+export interface RowWindow {
+  /** Keys and values are JSON texts. */
+  readonly rows: readonly { readonly id: string; readonly key: string; readonly value: string }[]
+  /** As for `ListWriter.viewRow`, in the order of the rows. */
+  readonly documents: readonly (SplicedDocument | DocumentWriter | null)[] | undefined
 }
 
 /** A query with what was read from its parameters. */
@@ -64,47 +85,52 @@ export async function openView(
   const { groupLevel } = parameters
   if (groupLevel === null) {
     const answer = await coordinator.scanView(request.database, query, request)
-    return { answer, write: writer => writeRows(writer, answer, parameters, request, services) }
+    const windows = () => rowWindows(answer, parameters, request, services)
+    const head = viewHead(answer, parameters)
+    return { kind: 'rows', answer, windows, write: writer => writeRows(writer, windows(), head) }
   }
   const answer = await coordinator.reduceView(request.database, { ...query, groupLevel }, request)
-  return { answer, write: writer => writeGroups(writer, answer, parameters) }
+  return { kind: 'groups', answer, write: writer => writeGroups(writer, answer, viewHead(answer, parameters)) }
 }
 
-function sequenceMember(
-  { updateSequence }: ViewAnswer<unknown>, parameters: ViewParameters,
-): Pick<ListHead, 'updateSequence'> {
-  return parameters.updateSequence ? { updateSequence: updateSequence() } : {}
+/** Returns the members before the rows. Reduced rows have no positions, nor have rows whose order does not matter. */
+export function viewHead(
+  { total, offset, updateSequence }: ViewAnswer<unknown>, parameters: ViewParameters,
+): ListHead {
+  return {
+    ...(parameters.groupLevel === null && parameters.sorted && { total, offset }),
+    ...(parameters.updateSequence && { updateSequence: updateSequence() }),
+  }
 }
 
-async function writeRows(
-  writer: JsonWriter, answer: ViewAnswer<IndexRow>, parameters: ViewParameters,
-  request: RequestContext, services: Services,
-): Promise<void> {
-  const { total, offset } = answer
-  const rows = new ListWriter(writer, {
-    // Rows of which the client says that their order does not matter have no positions.
-    ...(parameters.sorted && { total, offset }), ...sequenceMember(answer, parameters),
-  })
+async function* rowWindows(
+  answer: ViewAnswer<IndexRow>, parameters: ViewParameters, request: RequestContext, services: Services,
+): AsyncGenerator<RowWindow, void, undefined> {
   for await (const page of answer.rows) {
     for (let begin = 0; begin < page.length; begin += documentsPerLookup) {
-      const window = page.slice(begin, begin + documentsPerLookup)
+      const rows = page.slice(begin, begin + documentsPerLookup)
         .map(({ id, value }) => ({ id, ...decodeViewRow(value) }))
       const documents = parameters.includeDocs
-        ? await linkedDocuments(window, parameters, request, services)
+        ? await linkedDocuments(rows, parameters, request, services)
         : undefined
-      for (const [index, { id, key, value }] of window.entries()) {
-        const full = rows.viewRow(id, key, value, documents?.[index])
-        if (full !== undefined) await full
-      }
+      yield { rows, documents }
     }
   }
-  rows.end()
 }
 
-async function writeGroups(
-  writer: JsonWriter, answer: ViewAnswer<ViewGroup>, parameters: ViewParameters,
-): Promise<void> {
-  const rows = new ListWriter(writer, sequenceMember(answer, parameters))
+async function writeRows(writer: JsonWriter, windows: AsyncIterable<RowWindow>, head: ListHead): Promise<void> {
+  const list = new ListWriter(writer, head)
+  for await (const { rows, documents } of windows) {
+    for (const [index, { id, key, value }] of rows.entries()) {
+      const full = list.viewRow(id, key, value, documents?.[index])
+      if (full !== undefined) await full
+    }
+  }
+  list.end()
+}
+
+async function writeGroups(writer: JsonWriter, answer: ViewAnswer<ViewGroup>, head: ListHead): Promise<void> {
+  const rows = new ListWriter(writer, head)
   for await (const page of answer.rows) {
     for (const group of page) {
       const { key, state } = decodeViewGroup(group.value)
@@ -116,4 +142,9 @@ async function writeGroups(
     }
   }
   rows.end()
+}
+
+/** Included documents may change while no row of the view does, so the database's state belongs to the ETag. */
+export async function documentsFingerprint(request: RequestContext, services: Services): Promise<string> {
+  return (await services.coordinator.databaseState(request.database, request)).fingerprint
 }

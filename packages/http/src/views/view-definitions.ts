@@ -5,6 +5,7 @@ import {
 import { noFlags, openWinner } from '../documents/document-reading.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import type { QueriedView } from './view-parameters.ts'
 
 /**
  * Returns the members of a design document.
@@ -51,4 +52,16 @@ export async function usedDefinitions(
     }
   }
   return definitions
+}
+
+/** @param partition the partition that the path names */
+export function queriedView(
+  { reduce, options }: IndexDefinition, partition: string | undefined, { options: limits }: Services,
+): QueriedView {
+  const isPartitioned = options['partitioned'] === true
+  return {
+    hasReduce: reduce !== null, isPartitioned,
+    limitMax: isPartitioned ? limits.partitionQueryRowsMax : limits.queryRowsMax,
+    ...(partition !== undefined && { partition }),
+  }
 }

@@ -92,8 +92,10 @@ export class OpenResponse {
       this.send(returned)
       return response
     }
-    const { headers, body, ...members } = returned as { readonly headers?: object; readonly body?: unknown }
-    if (body !== undefined) this.send(body)
+    const { headers = {}, body, ...members } = returned as { readonly headers?: unknown; readonly body?: unknown }
+    if (typeof body === 'string') this.send(body)
+    else if (body !== undefined && body !== null) throw new TypeError('The body of a response is a text.')
+    if (typeof headers !== 'object') throw new TypeError('The headers of a response are an object.')
     return { ...response, ...members, headers: { ...(response as { readonly headers: object }).headers, ...headers } }
   }
 }

@@ -1,0 +1,89 @@
+/** Makes a request for the path to which a rewrite leads. */
+import { ApiError } from '@sectional/core'
+import type { HttpExchange } from '@sectional/runtime'
+import { FunctionError } from '../messages/function-error.ts'
+import { Query } from '../request/query.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import { encodeSegment } from '../request/request-path.ts'
+import type { Services } from '../services/services.ts'
+import { insecureRule, type RewrittenPath } from './rewrite-rules.ts'
+import { RewrittenExchange } from './rewritten-exchange.ts'
+
+/** What a rewrite function may change besides the path. */
+export interface RewriteChanges {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array | null
+}
+
+const requestedPath = 'x-couchdb-requested-path'
+/**
+ * Headers that a rewrite must not set: those from which the server has learned who sent the request and how to read it,
+ * and those by which browsers and proxies say where it comes from.
+ */
+const reservedHeaders: ReadonlySet<string> = new Set([
+  'authorization', 'connection', 'content-encoding', 'content-length', 'cookie', 'expect', 'host', 'keep-alive',
+  'origin', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'x-couch-request-id',
+  'x-http-method-override', requestedPath,
+])
+const reservedPrefixes = ['x-auth-couchdb-', 'x-forwarded-']
+
+/**
+ * Turns a request into the one to which a rewrite leads. Its user, its limits and its accounting stay those of the
+ * client's request.
+ *
+ * @param path relative to the design document
+ * @throws ApiError `too_long`, `bad_request` after `chttpd/rewrite_limit` rewrites
+ * @throws FunctionError `insecure_rewrite_rule` for a path out of the database while `chttpd/secure_rewrites` is set;
+ * `rewrite_error` for a header that a rewrite must not set
+ */
+export function rewriteRequest(
+  request: RequestContext, { segments, query }: RewrittenPath, changes: RewriteChanges, services: Services,
+): void {
+  const { options: { secureRewrites, uriLengthMax } } = services
+  const { database, exchange, params: [design] } = request
+  const path = normalized([database.name, '_design', design!, ...segments])
+  if (secureRewrites && path[0] !== database.name) throw insecureRule()
+  const target = targetOf(path, query)
+  if (target.length > uriLengthMax) throw new ApiError('too_long')
+  const method = changes.method ?? (request.head ? 'HEAD' : request.method)
+  const body = changes.body ?? null
+  const headers = headersOf(exchange, request.rewrites === 0, changes.headers ?? {}, body)
+  request.rewrite(new RewrittenExchange(exchange, { method, target, headers, body }), path, new Query(query))
+}
+
+/** Resolves the segments `.` and `..`. */
+function normalized(segments: readonly string[]): readonly string[] {
+  const path: string[] = []
+  for (const segment of segments) {
+    if (segment === '..') path.pop()
+    else if (segment !== '.') path.push(segment)
+  }
+  return path
+}
+
+function targetOf(path: readonly string[], query: RewrittenPath['query']): string {
+  const parameters = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+  return path.map(segment => `/${encodeSegment(segment)}`).join('')
+    + (parameters.length === 0 ? '' : `?${parameters.join('&')}`)
+}
+
+function headersOf(
+  { headers, target }: HttpExchange, isFirst: boolean, changed: Readonly<Record<string, string>>,
+  body: Uint8Array | null,
+): HttpExchange['headers'] {
+  const all = { ...headers }
+  if (isFirst) all[requestedPath] = target
+  for (const [given, value] of Object.entries(changed)) {
+    const name = given.toLowerCase()
+    if (reservedHeaders.has(name) || reservedPrefixes.some(prefix => name.startsWith(prefix))) {
+      throw new FunctionError(500, 'rewrite_error', `A rewrite must not set the header ${JSON.stringify(given)}.`)
+    }
+    all[name] = value
+  }
+  if (body === null) return all
+  // The body was read and decoded.
+  return {
+    ...all, 'content-length': String(body.length), 'transfer-encoding': undefined, 'content-encoding': undefined,
+  }
+}

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { MemoryNode, type Answer } from '../memory-node.ts'
+
+let node: MemoryNode
+
+const shown = `(doc, req) => ({ json: {
+  doc: doc && doc._id, id: req.id, query: req.query, method: req.method, path: req.path,
+  requested: req.requested_path, body: req.body, mine: req.headers["X-Mine"], name: req.userCtx.name,
+} })`
+
+/** Saves the rules or the function, and requests a path below `_rewrite`. */
+async function rewrite(
+  rewrites: unknown, path: string, method = 'GET', body?: unknown, headers: Record<string, string> = {},
+): Promise<Answer> {
+  const { json } = await node.get('/db/_design/d')
+  const answer = await node.put('/db/_design/d', {
+    _rev: json._rev, rewrites, shows: { f: shown }, updates: { u: '(doc, req) => [{ _id: "made" }, req.body]' },
+  })
+  assert.equal(answer.status, 201, answer.text)
+  return node.request(method, `/db/_design/d/_rewrite${path}`, body, headers)
+}
+
+function errorOf({ status, json }: Answer): readonly unknown[] {
+  return [status, json.error, json.reason]
+}
+
+describe('_rewrite', () => {
+  beforeEach(async () => {
+    node = new MemoryNode()
+    await node.put('/db')
+    await node.put('/db/x', { n: 1 })
+    await node.put('/secret')
+    await node.put('/secret/_security', { members: { names: ['nobody'] }, admins: {} })
+    await node.put('/secret/x', { n: 'secret' })
+  })
+  afterEach(() => node.stop())
+
+  describe('by rules', () => {
+    it('uses the first rule that matches path and method', async () => {
+      const rules = [
+        { from: 'a', to: '_show/f/post', method: 'POST' }, { from: 'a', to: '_show/f/first' },
+        { from: 'a', to: '_show/f/second' },
+      ]
+      assert.equal((await rewrite(rules, '/a')).json.id, 'first')
+      assert.equal((await rewrite(rules, '/a', 'POST', {})).json.id, 'post')
+      assert.deepEqual(errorOf(await rewrite(rules, '/b')), [404, 'not_found', 'missing'])
+      assert.deepEqual(errorOf(await rewrite(rules, '/a/b')), [404, 'not_found', 'missing'])
+      const head = await node.request('HEAD', '/db/_design/d/_rewrite/a')
+      assert.deepEqual([head.status, head.text], [200, ''])
+    })
+
+    it('binds variables of the path, and passes them and the query on', async () => {
+      const query = { limit: ':n', tail: '*', fixed: 'x', other: 5 }
+      const rules = [{ from: 'page/:id/*', to: '_show/f/:id/*', query }]
+      const { json } = await rewrite(rules, '/page/x%2Fy/b/c?n=7&limit=1&more=a%20b')
+      assert.equal(json.id, 'x/y/b/c')
+      assert.deepEqual(json.query, { id: 'x/y', n: '7', limit: '7', more: 'a b', tail: 'b', fixed: 'x', other: '5' })
+      assert.deepEqual(json.path, ['db', '_design', 'd', '_show', 'f', 'x/y', 'b', 'c'])
+      assert.deepEqual(json.requested, ['db', '_design', 'd', '_rewrite', 'page', 'x/y', 'b', 'c'])
+    })
+
+    it('writes keys as JSON', async () => {
+      const rules = [{ from: ':a', to: '_show/f', query: { startkey: [':a', 1], endkey: [':a', {}], key: ':key' } }]
+      const { json } = await rewrite(rules, '/v?key={"b":1}')
+      assert.deepEqual(json.query, { a: 'v', startkey: ['v', 1], endkey: ['v', {}], key: { b: 1 } })
+      assert.equal((await rewrite(rules, '/v?key=open')).status, 400)
+    })
+
+    it('leads to documents and the database, and passes the body on', async () => {
+      const rules = [
+        { from: '', to: '../..' }, { from: 'doc/:id', to: '../../:id' },
+        { from: 'do', to: '_update/u', method: 'PUT' },
+      ]
+      assert.equal((await rewrite(rules, '/')).json.db_name, 'db')
+      assert.equal((await rewrite(rules, '')).json.db_name, 'db')
+      assert.equal((await rewrite(rules, '/doc/x')).json.n, 1)
+      assert.equal((await rewrite(rules, '/doc/new', 'PUT', { n: 2 })).status, 201)
+      assert.equal((await node.get('/db/new')).json.n, 2)
+      const made = await rewrite(rules, '/do', 'PUT', 'text')
+      assert.deepEqual([made.status, made.text], [201, 'text'])
+    })
+
+    it('does not lead out of the database unless that is allowed', async () => {
+      const out = [{ from: '', to: '../../../secret/x' }]
+      const insecure = [500, 'insecure_rewrite_rule', 'too many ../.. segments']
+      assert.deepEqual(errorOf(await rewrite(out, '/')), insecure)
+      const everything = [{ from: '*', to: '*' }]
+      assert.deepEqual(errorOf(await rewrite(everything, '/%2E%2E/%2E%2E/x')), [404, 'not_found', 'missing'])
+      assert.deepEqual(errorOf(await rewrite('() => "../../../secret/x"', '/')), insecure)
+      node.configuration.put('chttpd', 'secure_rewrites', 'false')
+      assert.equal((await rewrite(out, '/')).json.n, 'secret')
+      assert.equal((await rewrite(everything, '/%2E%2E/%2E%2E/x')).json.n, 1)
+    })
+
+    it('is refused without rules, with wrong ones, and after too many rewrites', async () => {
+      assert.deepEqual(errorOf(await rewrite(undefined, '/a')), [404, 'rewrite_error', 'Invalid path.'])
+      for (const rule of [1, { from: 1, to: '' }, { from: '*' }, { from: '*', to: 'x', query: [] }]) {
+        assert.deepEqual(errorOf(await rewrite([rule], '/a')).slice(0, 2), [500, 'rewrite_error'])
+      }
+      assert.deepEqual(errorOf(await rewrite([{ from: '*', to: '_rewrite/*' }], '/a')),
+        [400, 'bad_request', 'Exceeded rewrite recursion limit'])
+    })
+  })
+
+  describe('by a function', () => {
+    it('leads to the path that it returns, with method, query, headers and body', async () => {
+      const text = (await rewrite('req => "_show/f/" + req.path.at(-1)', '/one?q=z')).json
+      assert.deepEqual([text.id, text.query, text.method], ['one', { q: 'z' }, 'GET'])
+      const source = `req => ({
+        path: "_show/f/two?a=1", query: { b: 2, key: '"k"' }, headers: { "X-Mine": "yes" }, method: "POST",
+        body: "mine",
+      })`
+      const { json } = await rewrite(source, '/', 'PUT', 'sent')
+      assert.deepEqual([json.id, json.query, json.method, json.mine, json.body],
+        ['two', { a: '1', b: '2', key: 'k' }, 'POST', 'yes', 'mine'])
+      assert.equal((await rewrite('req => "_show/f"', '/', 'POST', 'sent')).json.body, 'sent')
+    })
+
+    it('may answer itself, or refuse', async () => {
+      const answering = '() => ({ code: 202, headers: { "X-A": "1" }, body: "made" })'
+      const { status, headers, text } = await rewrite(answering, '/')
+      assert.deepEqual([status, headers['x-a'], text], [202, '1', 'made'])
+      assert.equal(headers['content-security-policy'], 'sandbox')
+      assert.deepEqual(errorOf(await rewrite('() => {}', '/')), [404, 'rewrite_error', 'Invalid path.'])
+      assert.deepEqual(errorOf(await rewrite('() => ({})', '/')),
+        [500, 'rewrite_error', 'Rewrite result must produce a new path.'])
+      for (const result of ['1', '{ path: 1 }', '{ path: "x", method: "a b" }', '{ path: "x", query: 1 }', 'req.a.b']) {
+        assert.deepEqual(errorOf(await rewrite(`req => (${result})`, '/')).slice(0, 2), [500, 'rewrite_error'])
+      }
+      assert.deepEqual(errorOf(await rewrite('() => { throw { forbidden: "no" } }', '/')), [403, 'forbidden', 'no'])
+    })
+
+    it('ends after too many rewrites', async () => {
+      node.configuration.put('chttpd', 'rewrite_limit', '3')
+      const longer = 'req => req.path.length > 6 ? "_show/f" : ["_rewrite", ...req.path.slice(4), "a"].join("/")'
+      assert.equal((await rewrite(longer, '/x')).status, 200)
+      assert.equal((await rewrite('req => "_rewrite/x"', '/x')).status, 400)
+    })
+  })
+
+  describe('passes every check that a direct request passes', () => {
+    const anonymous = { authorization: '' }
+
+    it('of the rights of the user', async () => {
+      node.configuration.put('chttpd', 'secure_rewrites', 'false')
+      const to = (path: string) => [{ from: '*', to: path }]
+      await node.put('/db/_security', { members: { roles: [] }, admins: { roles: ['_admin'] } })
+      const refused = async (rewrites: unknown, method = 'GET', body?: unknown) =>
+        (await rewrite(rewrites, '/a', method, body, anonymous)).status
+      assert.equal(await refused(to('../../../secret/x')), 401)
+      assert.equal(await refused(to('../../../_active_tasks')), 401)
+      assert.equal(await refused(to('../../_compact'), 'POST', {}), 401)
+      assert.equal(await refused(to('../../_security'), 'PUT', {}), 401)
+      assert.equal(await refused(to('../../_design/e'), 'PUT', {}), 401)
+      assert.equal(await refused('() => ({ path: "../../../secret/x", method: "DELETE" })'), 401)
+      assert.equal(await refused('() => ({ path: "../../_design/d", method: "PUT", body: "{}" })'), 401)
+      assert.equal((await node.get('/secret/x')).json.n, 'secret')
+    })
+
+    it('and its user is that of the request, whatever headers a function sets', async () => {
+      await node.put('/db/_security', { members: { roles: [] }, admins: { roles: ['_admin'] } })
+      const reserved = [
+        'Authorization', 'COOKIE', 'X-Auth-CouchDB-UserName', 'X-Forwarded-Host', 'Origin', 'X-Http-Method-Override',
+        'X-CouchDB-Requested-Path', 'Content-Length', 'Transfer-Encoding',
+      ]
+      for (const name of reserved) {
+        const source = `() => ({ path: "_show/f", headers: { "${name}": "x" } })`
+        const answer = await rewrite(source, '/', 'GET', undefined, anonymous)
+        assert.deepEqual(errorOf(answer).slice(0, 2), [500, 'rewrite_error'])
+      }
+      assert.equal((await rewrite('() => "_show/f"', '/', 'GET', undefined, anonymous)).json.name, null)
+      assert.equal((await rewrite('() => "_show/f"', '/')).json.name, 'admin')
+    })
+
+    it('and the path that the client asked for cannot be made up', async () => {
+      const { json } = await rewrite([{ from: 'a', to: '_show/f' }], '/a', 'GET', undefined, {
+        'x-couchdb-requested-path': '/made/up',
+      })
+      assert.deepEqual(json.requested, ['db', '_design', 'd', '_rewrite', 'a'])
+    })
+
+    it('of the length of the target', async () => {
+      node.configuration.put('chttpd', 'max_uri_length', '1000')
+      assert.equal((await rewrite('() => "_show/f/" + "x".repeat(2000)', '/')).status, 414)
+    })
+  })
+})
