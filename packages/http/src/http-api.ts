@@ -111,7 +111,7 @@ class Pipeline {
   #refuse(exchange: HttpExchange, requestId: string, startedAt: number, error: ApiError): void {
     const request = unreadableRequest(exchange, requestId, startedAt)
     this.#render(request, error)
-    this.#account(request)
+    this.#account(request, exchange)
   }
 
   /** Runs one request. It never rejects: every error becomes a response. */
@@ -133,7 +133,7 @@ class Pipeline {
       this.#render(request, error)
     }
     if (exchange.delivery !== undefined) await exchange.delivery
-    this.#finish(request)
+    this.#finish(request, exchange)
   }
 
   /**
@@ -172,10 +172,10 @@ class Pipeline {
     return true
   }
 
-  #finish(request: RequestContext): void {
+  #finish(request: RequestContext, exchange: HttpExchange): void {
     request.uploads?.end()
     this.#services.admission.leave(request)
-    this.#account(request)
+    this.#account(request, exchange)
   }
 
   #render(request: RequestContext, error: unknown): void {
@@ -188,13 +188,13 @@ class Pipeline {
     }
   }
 
-  #account(request: RequestContext): void {
+  /** @param exchange that of the client, also when the request was rewritten */
+  #account(request: RequestContext, exchange: HttpExchange): void {
     const { clock, log } = this.#services.runtime
     const seconds = (clock.monotonic() - request.startedAt) / 1000
     this.#metrics.observe(request, seconds)
     const level = this.#services.options.requestLog
     if (level === 'none') return
-    const { exchange } = request
     log[level]({
       requestId: request.requestId, peer: exchange.remoteAddress, user: request.user.name, method: exchange.method,
       path: withoutQuery(exchange.target), route: request.route, status: request.status,

@@ -179,6 +179,13 @@ describe('_rewrite', () => {
       assert.deepEqual(json.requested, ['db', '_design', 'd', '_rewrite', 'a'])
     })
 
+    it('and the log has the request of the client', async () => {
+      await rewrite('() => ({ path: "_show/f", method: "POST" })', '/b', 'PUT', {})
+      const { fields } = node.log.lines.findLast(({ message }) => message === 'request')!
+      const { method, path, route, status } = fields as Record<string, unknown>
+      assert.deepEqual([method, path, route, status], ['PUT', '/db/_design/d/_rewrite/b', 'show', 200])
+    })
+
     it('of the length of the target', async () => {
       node.configuration.put('chttpd', 'max_uri_length', '1000')
       assert.equal((await rewrite('() => "_show/f/" + "x".repeat(2000)', '/')).status, 414)
