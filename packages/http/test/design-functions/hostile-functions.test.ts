@@ -3,6 +3,7 @@ import {
   defaultSandboxLimits, IsolateSandbox, MemoryLog, PrometheusMetrics, RealClock, type SandboxLimits,
 } from '@sectional/runtime'
 import { MemoryNode, type Answer } from '../memory-node.ts'
+import { MemoryViews } from '../views/memory-views.ts'
 
 const limits: SandboxLimits = { ...defaultSandboxLimits, callMs: 300, heapMiB: 16, residentMiB: 200, childrenMax: 2 }
 
@@ -15,7 +16,7 @@ describe('a hostile function costs its request an error', function () {
   before(async () => {
     const metrics = new PrometheusMetrics()
     sandbox = new IsolateSandbox({ clock: new RealClock(), log: new MemoryLog(), metrics, limits })
-    node = new MemoryNode({ sandbox })
+    node = new MemoryNode({ sandbox, wrap: parts => Object.assign(parts, new MemoryViews(parts)) })
     await node.put('/db')
     await node.put('/db/x', { n: 1 })
     await node.put('/db/_design/good', { shows: { f: 'doc => "n=" + doc.n' } })
@@ -25,12 +26,17 @@ describe('a hostile function costs its request an error', function () {
     sandbox.close()
   })
 
-  /** Calls a show function beside others, and returns the status and the error of its answer. */
-  async function attack(source: string): Promise<readonly [status: number, error: string]> {
+  const paths = { shows: '_show/f/x', lists: '_list/f/v', rewrites: '_rewrite/x' } as const
+
+  /** Calls a function beside show functions, and returns the status and the error of its answer. */
+  async function attack(
+    source: string, member: keyof typeof paths = 'shows',
+  ): Promise<readonly [status: number, error: string]> {
     const { json } = await node.get('/db/_design/bad')
-    await node.put('/db/_design/bad', { _rev: json._rev, shows: { f: source } })
+    const functions = { [member]: member === 'rewrites' ? source : { f: source } }
+    await node.put('/db/_design/bad', { _rev: json._rev, views: { v: { map: 'doc => emit(doc._id)' } }, ...functions })
     const good = (): Promise<Answer> => node.get('/db/_design/good/_show/f/x')
-    const [answer, ...others] = await Promise.all([node.get('/db/_design/bad/_show/f/x'), good(), good()])
+    const [answer, ...others] = await Promise.all([node.get(`/db/_design/bad/${paths[member]}`), good(), good()])
     for (const { status, text } of [...others, await good()]) assert.deepEqual([status, text], [200, 'n=1'])
     return [answer.status, answer.json?.error]
   }
@@ -68,5 +74,37 @@ describe('a hostile function costs its request an error', function () {
       await attack('() => ({ headers: { "X-A": "b\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n" } })'),
       [500, 'render_error'],
     )
+  })
+
+  it('a list function that sends without end', async () => {
+    assert.deepEqual(await attack('() => { for (;;) { try { send("x".repeat(1e6)) } catch {} } }', 'lists'),
+      [500, 'timeout'])
+    assert.deepEqual(await attack('() => { const t = "x".repeat(1e6); for (;;) send(t) }', 'lists'),
+      [500, 'render_error'])
+  })
+
+  it('a list function that reads behind the last row without end', async () => {
+    assert.deepEqual(await attack('() => { for (;;) getRow() }', 'lists'), [500, 'timeout'])
+  })
+
+  it('a list function that keeps every row many times', async () => {
+    const source = '() => { const row = getRow(), all = []; for (;;) all.push(JSON.parse(JSON.stringify(row))) }'
+    const [status, error] = await attack(source, 'lists')
+    assert.equal(status, 500)
+    assert(['render_error', 'timeout'].includes(error), error)
+  })
+
+  it('a list function that replaces what its globals use', async () => {
+    const source = `() => {
+      JSON.parse = String.prototype.slice = String.prototype.indexOf = () => { throw "replaced" }
+      Object.prototype.code = 200
+      return getRow().id
+    }`
+    assert.deepEqual(await attack(source, 'lists'), [500, 'render_error'])
+  })
+
+  it('a rewrite function that does not end, and one that leads to itself', async () => {
+    assert.deepEqual(await attack('() => { for (;;); }', 'rewrites'), [500, 'timeout'])
+    assert.deepEqual(await attack('() => "_rewrite/x"', 'rewrites'), [400, 'bad_request'])
   })
 })
