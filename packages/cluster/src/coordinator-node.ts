@@ -47,6 +47,7 @@ import { viewInfo } from './views/view-info.ts'
 import { reduceView } from './views/view-reduce.ts'
 import { scanView } from './views/view-scan.ts'
 import { defaultViewOptions } from './views/view-scope.ts'
+import { MergedGroups } from './views/merged-groups.ts'
 import type { IndexDirectory, ViewOptions, ViewScope } from './views/view-scope.ts'
 
 export interface CoordinatorParts {
@@ -143,7 +144,10 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const stopping = new AbortController()
   const { scope, repairs, designs } = createScope(parts, stopping.signal)
   const viewScope = views
-    && { ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options } }
+    && {
+      ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
+      mergedGroups: new MergedGroups(),
+    }
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
     openRevisions: (db, id, request, context) => openRevisions(scope, db, id, request, context),

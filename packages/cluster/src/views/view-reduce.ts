@@ -1,3 +1,4 @@
+import { builtInReduce } from '@sectional/core'
 import type { GroupPlace, ReducedGroup } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -16,17 +17,23 @@ import { viewSummary } from './view-summary.ts'
 export async function reduceView(
   scope: ViewScope, db: DatabaseRecord, query: ReduceQuery, context: OperationContext,
 ): Promise<ViewAnswer<ViewGroup>> {
-  const { descending, skip, limit, groupLevel, reduceAgain } = query
+  const { definition, descending, skip, limit, groupLevel, reduceAgain } = query
   const places = viewPlaces(scope, db, query)
   const shards = await openShards<GroupPlace, ReducedGroup>(scope, places, query, {
     call: (indexes, read, call) => indexes.reduceIndex({ ...read, groupLevel }, call),
     immediate: (indexes, read) => indexes.reduceIndex({ ...read, groupLevel }),
   }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
-  const sources = shards.inMemory ?? shards.answers.map(answer => answer.pages())
-  const rows = mergeGroups(sources, {
+  const { index, answers, inMemory, signal, close } = shards
+  const merge = {
     descending, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,
-    reduceAgain: groups => reduceAgain(groups, shards.signal),
-  })
-  return { ...viewSummary(shards.index, shards.answers, 0), rows, close: shards.close }
+    reduceAgain: (groups: readonly (readonly Uint8Array[])[]) => reduceAgain(groups, signal),
+  }
+  const sources = inMemory ?? answers.map(answer => answer.pages())
+  // A custom reduce function may fail once, and not the next time, so that its results are not kept.
+  const isKept = inMemory !== undefined && builtInReduce(definition.reduce!) !== undefined
+  const rows = isKept
+    ? scope.mergedGroups.open(inMemory, merge, () => mergeGroups(inMemory, merge))
+    : mergeGroups(sources, merge)
+  return { ...viewSummary(index, answers, 0), rows, close }
 }

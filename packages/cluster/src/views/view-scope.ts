@@ -1,5 +1,6 @@
 import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { MergedGroups } from './merged-groups.ts'
 import type { WatchScope } from '../shard-calls/silence-watch.ts'
 
 /** Finds the indexes of replicas, on this node and on others. */
@@ -32,4 +33,5 @@ export const defaultViewOptions: ViewOptions = Object.freeze({
 export interface ViewScope extends WatchScope, Pick<CoordinatorScope, 'access' | 'unconfirmed'> {
   readonly indexes: IndexDirectory
   readonly viewOptions: ViewOptions
+  readonly mergedGroups: MergedGroups
 }

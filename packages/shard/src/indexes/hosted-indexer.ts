@@ -24,6 +24,7 @@ export function hostedIndexer(indexer: Indexer, metrics: Metrics): Indexer {
     reduce: (...lists) => indexer.reduce(...lists),
     rereduce: (...lists) => indexer.rereduce(...lists),
     encodeGroup: (...group) => indexer.encodeGroup(...group),
+    isFailure: (...group) => indexer.isFailure?.(...group) ?? false,
   }
 }
 

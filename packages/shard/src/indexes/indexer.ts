@@ -62,4 +62,6 @@ export interface Indexer {
    * @param level `groupLevel` of the request
    */
   encodeGroup(definition: IndexDefinition, row: IndexedRow, level: number | 'exact', value: Uint8Array): Uint8Array
+  /** Returns whether the value of a group (`encodeGroup`) describes a failure, which may not happen the next time. */
+  isFailure?(definition: IndexDefinition, group: Uint8Array): boolean
 }

@@ -33,21 +33,23 @@ export class ReductionCache {
    * Returns the groups of a reduction. Calls for a result that another call is reading wait for it.
    *
    * @param read begins the reduction; its pages have no head
+   * @param isFailure whether a group describes a failure. A result with one is not kept
    */
   async* open(
     version: string, request: ReduceIndexRequest, read: () => AsyncIterable<readonly ReducedGroup[]>,
+    isFailure: (group: ReducedGroup) => boolean = () => false,
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const key = keyOf(version, request)
     if (key === undefined) return yield* read()
     for (let running = this.#running.get(key); running !== undefined; running = this.#running.get(key)) await running
     const known = this.#results.get(key) as readonly ReducedGroup[] | undefined
     if (known !== undefined) yield known
-    else yield* this.#keep(key, read())
+    else yield* this.#keep(key, read(), isFailure)
   }
 
   /** Reads the groups ahead before it returns the first one, so that nobody waits for a slow reader. */
   async* #keep(
-    key: string, pages: AsyncIterable<readonly ReducedGroup[]>,
+    key: string, pages: AsyncIterable<readonly ReducedGroup[]>, isFailure: (group: ReducedGroup) => boolean,
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#running.set(key, promise)
@@ -70,7 +72,9 @@ export class ReductionCache {
       end()
     }
     if (groups.length > groupsMax) return
-    this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
+    if (!groups.some(isFailure)) {
+      this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
+    }
     if (groups.length > 0) yield groups
   }
 }

@@ -110,7 +110,8 @@ export class ShardIndexes implements IndexReplica {
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const { store: { reductions }, indexer } = this.#parts
     return reductions.open(
-      snapshot.state.version, request, () => reduceIndex(snapshot, definition, indexer, request, check))
+      snapshot.state.version, request, () => reduceIndex(snapshot, definition, indexer, request, check),
+      ({ value }) => indexer.isFailure?.(definition, value) ?? false)
   }
 
   async indexInfo(index: string, context: CallContext): Promise<IndexInfo> {

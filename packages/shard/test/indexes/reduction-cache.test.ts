@@ -74,6 +74,13 @@ describe('kept reductions', () => {
     expect(cache.get('1', request)).to.equal(undefined)
   })
 
+  it('are not kept when a group describes a failure', async () => {
+    const cache = new ReductionCache()
+    const isFailure = ({ group }: ReducedGroup): boolean => group === '1'
+    expect(await collect(cache.open('1', request, () => inPages(groups(3), 2), isFailure))).to.deep.equal(groups(3))
+    expect(cache.get('1', request)).to.equal(undefined)
+  })
+
   it('take no more than the limit', async () => {
     const cache = new ReductionCache(1500)
     for (const version of ['1', '2', '3']) await collect(cache.open(version, request, () => inPages(groups(2), 2)))

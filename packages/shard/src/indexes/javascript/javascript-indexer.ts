@@ -1,6 +1,6 @@
 import {
-  type ChangeRow, decodeViewRow, encodeViewGroup, type IndexDefinition, partitionPrefixLength,
-  rootCollationVersion, SortKeyEncoder,
+  builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, decodeViewRow, encodeViewGroup,
+  type IndexDefinition, partitionPrefixLength, rootCollationVersion, SortKeyEncoder,
 } from '@sectional/core'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
@@ -67,6 +67,12 @@ export class JavaScriptIndexer implements Indexer {
     _definition: IndexDefinition, row: IndexedRow, level: number | 'exact', value: Uint8Array,
   ): Uint8Array {
     return encodeViewGroup(groupKeyJson(decodeViewRow(row.value).key, level), value)
+  }
+
+  /** Only custom reduce functions have states that `decodeReduced` reads. */
+  isFailure({ reduce }: IndexDefinition, group: Uint8Array): boolean {
+    const isCustom = reduce !== null && builtInReduce(reduce) === undefined
+    return isCustom && decodeReduced(decodeViewGroup(group).state).failure !== undefined
   }
 
   #encoder({ options }: IndexDefinition): SortKeyEncoder {
