@@ -1,10 +1,10 @@
 /** `_design/{name}/_list/{function}/{view}`: list functions, which make a response from the rows of a view. */
-import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import { openDesignFunction, type DesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
 import { sendResponse } from '../design-functions/function-response.ts'
 import { readReturned } from '../design-functions/function-result.ts'
+import { functionTag } from '../design-functions/function-tag.ts'
 import { requestObject } from '../design-functions/request-object.ts'
 import { parseBodyObject, readJsonBytes, requireJsonType } from '../messages/body.ts'
 import { matchesTag, sendNotModified } from '../messages/response.ts'
@@ -68,21 +68,15 @@ async function postedBody(request: RequestContext, services: Services): Promise<
   return readJsonBytes(request, services)
 }
 
-/**
- * Returns the ETag of a response. It depends on the function, the rows and documents, the URL, the Accept header, the
- * user and the security object, but on no other member of `req`, such as the number of documents.
- */
 async function listTag(
-  { revision }: DesignFunction, { answer }: OpenedView, { includeDocs, updateSequence }: ViewParameters,
+  listed: DesignFunction, { answer }: OpenedView, { includeDocs, updateSequence }: ViewParameters,
   request: RequestContext, services: Services,
 ): Promise<string> {
-  const { database, exchange, user } = request
-  const state = [
-    database.incarnation, exchange.target, revision, answer.fingerprint, updateSequence && answer.updateSequence(),
-    includeDocs && await documentsFingerprint(request, services), request.header('accept'), user.name, user.roles,
-    database.security,
+  const read = [
+    answer.fingerprint, updateSequence && answer.updateSequence(),
+    includeDocs && await documentsFingerprint(request, services),
   ]
-  return `"${hash('md5', JSON.stringify(state), 'hex')}"`
+  return functionTag(listed, read, request)
 }
 
 export const refuseListPath: Handler = () => { throw new ApiError('list_error') }

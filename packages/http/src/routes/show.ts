@@ -1,11 +1,11 @@
 /** `_design/{name}/_show/{function}`: show functions, which make a response from a document. */
-import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
-import { openDesignFunction, type DesignFunction } from '../design-functions/design-function.ts'
+import { openDesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
 import { functionDocument } from '../design-functions/function-document.ts'
 import { sendResponse } from '../design-functions/function-response.ts'
 import { readReturned } from '../design-functions/function-result.ts'
+import { functionTag } from '../design-functions/function-tag.ts'
 import { readRequestBody, requestObject } from '../design-functions/request-object.ts'
 import { checkPlacedId } from '../documents/document-reading.ts'
 import { matchesTag, sendNotModified } from '../messages/response.ts'
@@ -17,7 +17,7 @@ export const getShow: Handler = async (request, services) => {
   const { params: [design, name, id = null] } = request
   const shown = await openDesignFunction(design!, 'shows', name!, request, services)
   const document = id === null ? null : await openedDocument(id, request, services)
-  const etag = request.method === 'GET' ? showTag(shown, document, request) : undefined
+  const etag = request.method === 'GET' ? functionTag(shown, [document], request) : undefined
   if (etag !== undefined && matchesTag(request, etag)) return sendNotModified(request, services, etag)
   const body = await readRequestBody(request, services)
   const argumentList = `[${document},${await requestObject({ id, body }, request, services)}]`
@@ -36,19 +36,6 @@ export const getShow: Handler = async (request, services) => {
 function openedDocument(id: string, request: RequestContext, services: Services): Promise<string | null> {
   checkPlacedId(id, request)
   return functionDocument(id, request, services)
-}
-
-/**
- * Returns the ETag of a response. It depends on the function, the document, the URL, the Accept header, the user and
- * the security object, but on no other member of `req`, such as the number of documents.
- */
-function showTag({ revision }: DesignFunction, document: string | null, request: RequestContext): string {
-  const { database, exchange, user } = request
-  const state = [
-    database.incarnation, exchange.target, revision, document, request.header('accept'), user.name, user.roles,
-    database.security,
-  ]
-  return `"${hash('md5', JSON.stringify(state), 'hex')}"`
 }
 
 export const refuseShowPath: Handler = () => { throw new ApiError('show_error') }

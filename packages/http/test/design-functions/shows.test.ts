@@ -161,6 +161,17 @@ describe('a show function', () => {
     assert.equal((await again({ 'if-none-match': next })).text, 'N=3')
   })
 
+  it('has a tag of its own for each path to which one URL is rewritten', async () => {
+    await save({ f: 'doc => "f"', g: 'doc => "g"' }, { rewrites: 'req => "/_show/" + req.headers["X-Name"] + "/x"' })
+    const get = (name: string, headers: Record<string, string> = {}): Promise<Answer> =>
+      node.get('/db/_design/d/_rewrite/any', { 'x-name': name, ...headers })
+    const first = await get('f')
+    assert.equal(first.text, 'f')
+    const other = await get('g', { 'if-none-match': first.headers['etag']! })
+    assert.deepEqual([other.status, other.text], [200, 'g'])
+    assert.equal((await get('f', { 'if-none-match': first.headers['etag']! })).status, 304)
+  })
+
   it('is not run by POST for an ETag, and gets the body of a POST', async () => {
     await save({ f: '(doc, req) => req.method + req.body' })
     const { text, headers } = await node.post('/db/_design/d/_show/f', 'abc')
