@@ -174,7 +174,9 @@ export class MemoryShardReplica implements ShardReplica {
       }
     }
     if (request.purges) {
-      for (const { id, sequence } of this.#purgedDocuments) {
+      const last = new Map(this.#purgedDocuments.map(({ id, sequence }) => [id, sequence]))
+      for (const [id, sequence] of last) {
+        if (this.#state.documents.has(id)) continue
         if (request.descending || sequence > request.since) rows.push({ sequence, id, leaves: [], purged: true })
       }
     }

@@ -201,11 +201,22 @@ export function purgeOrderCases(fixture: ReplicaFixture): void {
       await early.read()
       await apply('u1', 'doc', 'a')
       await fixture.store(revision('doc', 1, ['b']))
-      assert.deepEqual(await early.read(), ['-doc', 'doc'])
+      assert.deepEqual(await early.read(), ['doc'])
+      assert.deepEqual([...early.leaves], [['doc', ['1-b']]])
       await apply('u2', 'doc', 'b')
       assert.deepEqual(await early.read(), ['-doc'])
-      assert.deepEqual(await late.read(), ['-doc', '-doc'])
+      assert.deepEqual(await late.read(), ['-doc'])
       assert.deepEqual([early.leaves.size, late.leaves.size], [0, 0])
+    })
+
+    it('list each document once, at its last change or purge', async () => {
+      await fixture.store(revision('again', 1, ['a']), revision('gone', 1, ['a']))
+      await apply('u1', 'again', 'a')
+      await apply('u2', 'gone', 'a')
+      await fixture.store(revision('again', 1, ['b']), revision('other', 1, ['a']))
+      assert.deepEqual(await new Mirror(fixture).read(), ['-gone', 'again', 'other'])
+      await fixture.store(revision('again', 2, ['c', 'b']))
+      assert.deepEqual(await new Mirror(fixture).read(), ['-gone', 'other', 'again'])
     })
 
     it('are unchanged by a compaction', async () => {

@@ -30,8 +30,8 @@ export interface DocumentChange {
 const nothing: MappedDocument = { rows: [] }
 
 /**
- * Runs the map function on the live documents of a page. Deleted and purged ones have no rows. A document that was
- * written again after a purge has two rows in the changes, of which the last one counts.
+ * Runs the map function on the live documents of a page. Deleted and purged ones have no rows. A document that is
+ * written while the changes are read may have two rows after a purge, of which the last one counts.
  */
 export async function mapDocuments(
   indexer: Indexer, definition: IndexDefinition, page: readonly ChangeRow[], signal: AbortSignal,

@@ -19,6 +19,8 @@ export async function* scanChanges(
   let left = request.limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
   let checked = request.purges !== true
+  // The snapshot, which is taken later, contains each row up to this sequence.
+  const newest = request.purges === true ? records.state().sequence : 0
   for await (const page of scanEntries(records.store, range, { reverse: request.descending }, left)) {
     if (!checked) assertPurgesKept(records, request.since)
     checked = true
@@ -27,7 +29,9 @@ export async function* scanChanges(
       if (rows.length >= left) break
       const { id, leaves, purged = false } = decodeChange(value)
       if (leaves.length === 0 && !(purged ? request.purges : request.locals)) continue
-      rows.push({ id, leaves, purged, sequence: ShardKeys.sequence(key) })
+      const sequence = ShardKeys.sequence(key)
+      if (purged && isListedLater(records, id, sequence, newest)) continue
+      rows.push({ id, leaves, purged, sequence })
     }
     left -= rows.length
     if (rows.length > 0) {
@@ -37,6 +41,12 @@ export async function* scanChanges(
     if (left <= 0) return
   }
   if (!checked) assertPurgesKept(records, request.since)
+}
+
+/** Returns whether a purged document was written or purged again, so that a row up to `newest` lists it. */
+function isListedLater(records: ShardRecords, id: string, sequence: number, newest: number): boolean {
+  const purges = records.purges(id).map(({ changeSequence }) => changeSequence)
+  return [records.document(id)?.sequence ?? 0, ...purges].some(later => later > sequence && later <= newest)
 }
 
 /**

@@ -33,9 +33,10 @@ export interface ScanChangesRequest {
   /** For anti-entropy: also list local documents. */
   readonly locals: boolean
   /**
-   * For indexes: also list each document that a purge removed completely, at the sequence of the purge. A reader that
-   * replaces its copy of a document at each row, and removes it at a purged row, holds what the replica held at the
-   * sequence of the last row. The reader must have read the changes of one history from 0 on, and must name that
+   * For indexes: also list each document that a purge removed completely, at the sequence of the purge, unless it was
+   * written or purged again before the scan began: then only the later row lists it. A reader that replaces its copy
+   * of a document at each row, and removes it at a purged row, holds at the end of the scan what the replica held at
+   * the sequence of the last row. The reader must have read the changes of one history from 0 on, and must name that
    * history in `CallContext.history`. Rejects with `position_expired` when the record of such a purge after `since` was
    * trimmed (`trimPurges`); the reader must then begin at 0 again.
    */
@@ -51,7 +52,7 @@ export interface ChangeRow {
   /** The attachments of the winner. Present only together with `body`. */
   readonly attachments?: readonly AttachmentRecord[]
   readonly local?: true
-  /** A purge removed the document completely at this sequence. When it is written again, a later row lists it. */
+  /** A purge removed the document completely at this sequence. */
   readonly purged?: true
 }
 
