@@ -266,6 +266,8 @@ export class ShardHost {
       )
       for (const shard of shards) for (const listener of this.#damageListeners) listener.damagedReplica(shard)
     }
+    // Also at a start all files are read: nothing but a checksum of LevelDB shows that a key of an index has vanished.
+    await this.#indexes?.checkFiles(rest)
   }
 
   /**

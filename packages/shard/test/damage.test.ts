@@ -299,7 +299,7 @@ describe('damage on the disk of a shard', () => {
       store.iterate = () => { throw new StorageError('corrupt', 'Corruption: corrupted compressed block contents') }
       return store
     }
-    const storage = { open, exists: async () => true }
+    const storage = { open, exists: async () => true, remove: async () => {} }
     const error = await ShardHost.open(shardRuntime(storage, world.clock)).catch((failure: unknown) => failure)
     expect(String(error)).to.match(/document store is damaged: Corruption.*empty this node's data directory/)
   })

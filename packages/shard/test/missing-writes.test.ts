@@ -88,7 +88,7 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
       }
       return store
     }
-    const damaged = { open, exists: async () => true }
+    const damaged = { open, exists: async () => true, remove: async () => {} }
     world.host = await ShardHost.open(shardRuntime(damaged, world.clock), { scrub: { pauseMs: 1000 } })
     world.host.onDamage({ damagedReplica: shard => { world.damaged.push(shard) }, damagedBlob: () => {} })
     await world.clock.advance(1)

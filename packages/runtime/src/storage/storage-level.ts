@@ -1,4 +1,4 @@
-import { mkdir, stat, statfs } from 'node:fs/promises'
+import { mkdir, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import type { Iterator as ClassicIterator, Snapshot as ClassicSnapshot } from 'classic-level'
@@ -76,6 +76,17 @@ export class LevelStorage implements Storage {
       throw toStorageError(error)
     }
   }
+
+  async remove(name: string): Promise<void> {
+    checkStoreName(name)
+    const location = join(this.#options.directory, name)
+    try {
+      if (await this.exists(name)) await assertNotOpen(location)
+      await rm(location, { recursive: true, force: true })
+    } catch (error) {
+      throw openError(error, location)
+    }
+  }
 }
 
 async function openStore(
@@ -126,9 +137,18 @@ async function openUnsynced(
   name: string, location: string, options: StoreOptions, observer: GroupObserver | undefined,
 ): Promise<LevelStore> {
   await assertNotOpen(location)
-  await cutLogs(location)
+  const problem = await cutLogs(location)
+  if (problem !== undefined) throw damaged([problem])
+  const tables = await checkTables(location, false)
+  if (tables.length > 0) throw damaged(tables.map(({ file }) => `the table ${file} is damaged`))
   const db = makeLevel(location, options)
-  await db.open()
+  try {
+    await db.open()
+  } catch (error) {
+    const { code, message } = toStorageError(error)
+    // Sectors that cannot be read are damage, too. LevelDB reports only the text of the system.
+    throw code === 'io' && /Input\/output error/.test(message) ? damaged([message]) : error
+  }
   return new LevelStore(name, db, { ...options, observer })
 }
 

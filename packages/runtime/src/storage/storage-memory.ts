@@ -54,6 +54,7 @@ export class MemoryDisk {
   readonly #clock: Clock | undefined
   readonly #journals = new Map<string, WriteJournal>()
   readonly #damage = new Map<string, readonly string[]>()
+  readonly #ruined = new Set<string>()
   #journalBatches = 0
   #faults: DiskFaults = {}
 
@@ -104,6 +105,11 @@ export class MemoryDisk {
   damage(store: string, key: string, value: Uint8Array | undefined): void {
     if (value === undefined) this.#stores.get(store)?.delete(key)
     else this.#stores.get(store)?.set(key, value)
+  }
+
+  /** Makes openings of a store with `synced: false` fail with `corrupt` until it is removed. */
+  ruin(store: string): void {
+    this.#ruined.add(store)
   }
 
   /**
@@ -161,7 +167,8 @@ export class MemoryDisk {
     let data = this.#stores.get(name)
     if (data === undefined) this.#stores.set(name, data = new SortedMap())
     const damage = this.damageOf(name)
-    if (synced && damage.length > 0 && onDamage === 'refuse') {
+    const refused = synced ? damage.length > 0 && onDamage === 'refuse' : this.#ruined.has(name)
+    if (refused) {
       throw new StorageError('corrupt', `the store ${name} is damaged: ${damage.join('; ')}`)
     }
     // Opening a store moves its log into tables, so the journal starts empty.
@@ -170,6 +177,12 @@ export class MemoryDisk {
     const store = new MemoryStore({ name, data, disk: this, clock: this.#clock, watermarkMs, unsynced })
     this.#openers.set(name, store)
     return store
+  }
+
+  /** @internal */
+  remove(name: string): void {
+    if (this.#openers.has(name)) throw new StorageError('locked', `the store ${name} is open: close it first`)
+    for (const records of [this.#stores, this.#journals, this.#damage, this.#ruined]) records.delete(name)
   }
 
   /** @internal */
@@ -202,6 +215,12 @@ export class MemoryStorage implements Storage {
   async exists(name: string): Promise<boolean> {
     checkStoreName(name)
     return this.disk.holds(name)
+  }
+
+  async remove(name: string): Promise<void> {
+    checkStoreName(name)
+    if (this.#crashed) throw new StorageError('closed', 'this storage was revoked')
+    this.disk.remove(name)
   }
 
   /**

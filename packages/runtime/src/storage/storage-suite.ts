@@ -357,6 +357,20 @@ function names(fixture: Fixture): void {
     assert.equal(await fixture.storage.exists('indexes'), true)
   })
 
+  it('can be removed when they are closed', async () => {
+    await fixture.storage.remove('indexes')
+    const store = await fixture.storage.open('indexes')
+    await store.write(batch => batch.put('a', new Uint8Array(1)))
+    assert.equal(await outcome(fixture.storage.remove('indexes')), 'locked')
+    assert(store.getSync('a') !== undefined)
+    await store.close()
+    await fixture.storage.remove('indexes')
+    assert.equal(await fixture.storage.exists('indexes'), false)
+    const empty = await fixture.storage.open('indexes')
+    assert.equal(empty.getSync('a'), undefined)
+    await empty.close()
+  })
+
   it('belong to one opener until it closes', async () => {
     assert.equal(await outcome(fixture.storage.open('documents')), 'locked')
     await fixture.reopen()

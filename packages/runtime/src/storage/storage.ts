@@ -13,6 +13,8 @@ export interface Storage {
   open(name: string, options?: StoreOptions): Promise<Store>
   /** Returns whether a store of that name was ever opened, and so may contain something. @throws StorageError `io` */
   exists(name: string): Promise<boolean>
+  /** Removes a store that is not open, with its contents. Does nothing when it does not exist. @throws StorageError */
+  remove(name: string): Promise<void>
 }
 
 export interface StoreOptions {
@@ -35,7 +37,9 @@ export interface StoreOptions {
    * Default true: a write is durable when it resolves. False is for data that can be recomputed: a resolved write
    * survives the end of the process, but a failure of the machine may lose any number of the newest batches, never a
    * batch while keeping a later one. The next opening uses what remains and does not treat the loss as damage;
-   * `onDamage` and `watermarkMs` do not apply.
+   * `onDamage` and `watermarkMs` do not apply. It rejects with `corrupt`, at each attempt, when nothing certain
+   * remains: the manifest or the parts of the tables by which keys are found are damaged, or files are missing. Remove
+   * the store then.
    */
   readonly synced?: boolean
 }

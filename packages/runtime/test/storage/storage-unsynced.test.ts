@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { crc32c, maskCrc } from '../../src/storage/level/crc32c.ts'
 import { LevelStorage } from '../../src/storage/storage-level.ts'
 import { MemoryStorage } from '../../src/storage/storage-memory.ts'
 import { lastKey } from '../../src/storage/storage.ts'
-import type { Storage } from '../../src/storage/storage.ts'
+import type { Storage, Store } from '../../src/storage/storage.ts'
 
 const keyOf = (number: number): string => `k${String(number).padStart(6, '0')}`
 
@@ -20,6 +21,15 @@ async function prefixOf(storage: Storage): Promise<number> {
   await store.close()
   expect(keys).to.deep.equal(keys.map((_, number) => keyOf(number)))
   return keys.length
+}
+
+/** Writes another name of the comparator into the first record of a manifest, with a right checksum. */
+async function otherComparator(path: string): Promise<void> {
+  const bytes = await readFile(path)
+  bytes.write('X', bytes.indexOf('BytewiseComparator'))
+  const end = 7 + bytes.readUInt16LE(4)
+  bytes.writeUInt32LE(maskCrc(crc32c(bytes, 6, end)), 0)
+  await writeFile(path, bytes)
 }
 
 describe('a store whose writes are not synced', () => {
@@ -96,9 +106,44 @@ describe('a store whose writes are not synced', () => {
     expect(await spoiled(first!, path => truncate(path, 0))).to.equal(0)
   })
 
-  it('is empty when its manifest cannot be read', async () => {
-    const [log] = await fill(3)
-    expect(await spoiled(log!, path => writeFile(join(path, '..', 'CURRENT'), 'nonsense'))).to.equal(0)
+  it('is refused when nothing certain remains, and can be used again when it was removed', async () => {
+    const storage = new LevelStorage({ directory })
+    const open = (): Promise<Store> => storage.open('indexes', { synced: false })
+    const filled = await open()
+    for (let number = 0; number < 2000; number++) {
+      await filled.write(batch => batch.put(keyOf(number), Buffer.alloc(100, number)))
+    }
+    await filled.compact({ gte: '', lt: lastKey })
+    await filled.close()
+    const folder = join(directory, 'indexes')
+    const intact = await mkdtemp(join(tmpdir(), 'sectional-unsynced-'))
+    await cp(folder, intact, { recursive: true })
+    const names = await readdir(folder)
+    const table = names.find(name => name.endsWith('.ldb'))!
+    const manifest = names.find(name => name.startsWith('MANIFEST'))!
+    const size = (await readFile(join(folder, table))).length
+    const flip = (name: string, at: number) => async (): Promise<void> => {
+      const bytes = await readFile(join(folder, name))
+      bytes[at]! ^= 1
+      await writeFile(join(folder, name), bytes)
+    }
+    const spoilers = [
+      () => writeFile(join(folder, 'CURRENT'), 'nonsense'), () => rm(join(folder, 'CURRENT')),
+      () => rm(join(folder, manifest)), () => rm(join(folder, table)), () => truncate(join(folder, table), size - 1),
+      flip(manifest, 12), flip(table, size - 47), flip(table, size - 70), () => otherComparator(join(folder, manifest)),
+    ]
+    for (const spoil of spoilers) {
+      await rm(folder, { recursive: true })
+      await cp(intact, folder, { recursive: true })
+      await spoil()
+      for (const _attempt of [1, 2]) {
+        const failure: unknown = await open().then(store => store.close(), (error: unknown) => error)
+        expect(failure, String(spoil)).to.include({ code: 'corrupt' })
+      }
+      await storage.remove('indexes')
+      expect(await prefixOf(storage)).to.equal(0)
+    }
+    await rm(intact, { recursive: true })
   })
 
   it('loses any number of its newest batches at a simulated crash, all unless told otherwise', async () => {

@@ -54,6 +54,12 @@ export function damageIn(error: unknown): DamagedRecordError | undefined {
   return cause instanceof DamagedRecordError ? cause : undefined
 }
 
+/** Returns the error of the store that its files are damaged, which caused an error; undefined when another one did. */
+export function corruptionIn(error: unknown): StorageError | undefined {
+  const cause = error instanceof ReplicaError ? error.cause : error
+  return cause instanceof StorageError && cause.code === 'corrupt' ? cause : undefined
+}
+
 /** Converts the error of a call that staged nothing: whatever its code is, nothing was written. */
 export function withNothingDone(error: unknown): unknown {
   const failure = toReplicaError(error)

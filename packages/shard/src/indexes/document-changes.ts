@@ -3,7 +3,7 @@ import type { ChangeRow, IndexDefinition } from '@sectional/core'
 import { type Store, sealBytes, type Turns } from '@sectional/runtime'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { type IndexKeys, placeText } from './index-keys.ts'
-import { decodeDocumentRows, type DocumentRows, type ListedRow, noRows, openRecord } from './index-records.ts'
+import { decodeDocumentRows, decodeRow, type DocumentRows, type ListedRow, noRows } from './index-records.ts'
 import type { Indexer, MappedDocument, MappedRow } from './indexer.ts'
 import { documentDigest, type RowsDigest, subtractDigest } from './rows-digest.ts'
 import type { RowChange } from './summary-update.ts'
@@ -64,11 +64,12 @@ async function storedRows(
 ): Promise<readonly (readonly MappedRow[])[]> {
   const places = documents.flatMap(({ id }, at) =>
     lists[at]!.rows.map(({ key }, number) => placeText({ key, id, number })))
-  const records = (await store.getMany(places.map(place => keys.row(place)))).values()
+  const records = await store.getMany(places.map(place => keys.row(place)))
+  let at = 0
   return lists.map(({ rows }) => rows.map(({ key }): MappedRow => {
-    const record = records.next().value
+    const record = records[at]
     if (record === undefined) throw new DamagedRecordError('a row of an index is missing')
-    return { key, value: openRecord(record, 'a row of an index') }
+    return { key, value: decodeRow(places[at++]!, record) }
   }))
 }
 

@@ -2,7 +2,6 @@ import type {
   ImmediateAnswer, ImmediateIndexReads, IndexRead, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint,
   ScanIndexRequest,
 } from '@sectional/core'
-import { damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { type IndexContent, indexState } from './index-content.ts'
 import type { StoredState } from './index-records.ts'
 import type { IndexStore } from './index-store.ts'
@@ -41,8 +40,8 @@ export class ImmediateReads implements ImmediateIndexReads {
       const { store } = this.#parts.store
       return scanInMemory(new RowTree(store, content.keys, height, content.cache.ofVersion(version)), state, request)
     } catch (error) {
-      // The call that follows meets the same error, and reports it.
-      if (damageIn(toReplicaError(error)) !== undefined) content.markBroken()
+      // The call that follows meets the same error, and returns it.
+      content.noteFailure(error)
       return undefined
     }
   }

@@ -1,7 +1,7 @@
 import type { CallContext, ChangeReplica, IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
 import { newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
-import { damageIn, toReplicaError } from '../calls/call-guard.ts'
+import { toReplicaError } from '../calls/call-guard.ts'
 import type { BuildQueue } from './build-queue.ts'
 import { type ContentParts, IndexContent } from './index-content.ts'
 
@@ -38,6 +38,8 @@ export class IndexBuild {
   #work: Promise<void> | undefined
   /** The sequence that the build must reach, in the history of `#content`. */
   #through = 0
+  /** Whether the build that runs may still begin anew because of damage. It does so once. */
+  #mayRepair = true
   /** When the build that runs began, when it last wrote changes, and the sequence at which it began. */
   #run: { readonly startedOn: number; readonly updatedOn: number; readonly from: number } | undefined
 
@@ -91,6 +93,7 @@ export class IndexBuild {
     const leave = await entered
     let failure: unknown
     this.#noteStart()
+    this.#mayRepair = true
     try {
       while (!this.#ended.signal.aborted && this.#content.sequence < this.#through) await this.#readChanges()
     } catch (error) {
@@ -123,9 +126,10 @@ export class IndexBuild {
       this.#tell()
     } catch (error) {
       if (content !== this.#content) return
-      if (damageIn(error) !== undefined) content.markBroken()
       const code = error instanceof ReplicaError ? error.code : undefined
-      if (code === 'position_expired') this.#beginAnew(content.history)
+      const repairs = content.isBroken && this.#mayRepair
+      if (repairs) this.#mayRepair = false
+      if (code === 'position_expired' || repairs) this.#beginAnew(content.history)
       else if (code !== 'other_history') throw error
     }
   }

@@ -2,9 +2,12 @@ import type { ChangeRow, IndexDefinition, IndexState } from '@sectional/core'
 import { compareUtf8, ReplicaError } from '@sectional/core'
 import type { Turns, WriteBatch } from '@sectional/runtime'
 import { sealed } from '@sectional/runtime'
+import { corruptionIn, damageIn } from '../calls/call-guard.ts'
+import { DamagedRecordError } from '../records/damaged-record.ts'
 import { type DocumentChange, documentChanges, mapDocuments } from './document-changes.ts'
+import { untilAborted } from './hosted-indexer.ts'
 import type { IndexKeys } from './index-keys.ts'
-import { decodeState, encodeDocumentRows, encodeState, newState, type StoredState } from './index-records.ts'
+import { decodeState, encodeDocumentRows, encodeRow, encodeState, newState, type StoredState } from './index-records.ts'
 import type { IndexStore, StoredIndex } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
 import { IndexPartCache } from './part-cache.ts'
@@ -50,7 +53,9 @@ export class IndexContent {
    * since a scan lists a document once, or first a purge of it.
    */
   #isFirstScan = false
-  #ended = false
+  readonly #ended = new AbortController()
+  /** Its calls reject when the index was ended. */
+  readonly #indexer: Indexer
   #broken = false
 
   private constructor(
@@ -62,6 +67,7 @@ export class IndexContent {
     this.#state = state
     this.#parts = parts
     this.#created = created
+    this.#indexer = untilAborted(parts.indexer, this.#ended.signal)
     created.catch(() => { this.#broken = true })
   }
 
@@ -86,15 +92,21 @@ export class IndexContent {
 
   /** The state in the store; undefined when the index cannot be read, or while a batch is being written. */
   get settled(): StoredState | undefined {
-    return this.#mustReload || this.#broken || this.#ended ? undefined : this.#state
+    return this.#mustReload || this.#broken || this.#ended.signal.aborted ? undefined : this.#state
   }
 
   /** Whether the records are damaged, or were never written. The index must begin anew. */
   get isBroken(): boolean { return this.#broken }
 
-  /** Call this when a record of the index was found to be damaged. */
-  markBroken(): void {
+  /** Call this when a read or write of the index has failed. Damage makes the index, or the store, begin anew. */
+  noteFailure(error: unknown): void {
+    const { store } = this.#parts
+    const damage = damageIn(error)
+    const corruption = corruptionIn(error)
+    if (corruption !== undefined) store.reportDamage(corruption)
+    if (damage === undefined || this.#broken) return
     this.#broken = true
+    store.reportDamagedIndex(this.definition, damage)
   }
 
   /** Resolves when the index is in the store and can be read. */
@@ -102,13 +114,36 @@ export class IndexContent {
     await this.#created
   }
 
-  /** Refuses further writes. Those that have begun are completed. */
+  /** Refuses further writes, and ends calls of functions. Writes that have begun are completed. */
   end(): void {
-    this.#ended = true
+    this.#ended.abort()
   }
 
   /** Call this before the changes are read. @param newest the sequence of the replica */
-  async beginScan(newest: number): Promise<void> {
+  beginScan(newest: number): Promise<void> {
+    return this.#noting(() => this.#beginScan(newest))
+  }
+
+  /** Replaces the rows of changed documents by those that the map function gives now; deleted documents have none. */
+  apply(rows: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
+    return this.#noting(() => this.#apply(rows, signal))
+  }
+
+  /** Records that the changes up to `newest` at least were read to their end, and summarises the rows. */
+  complete(newest: number): Promise<void> {
+    return this.#noting(() => this.#complete(newest))
+  }
+
+  async #noting(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.noteFailure(error)
+      throw error
+    }
+  }
+
+  async #beginScan(newest: number): Promise<void> {
     await this.#created
     if (this.#mustReload) await this.#reload()
     const { height, rowCount, readSequence } = this.#state
@@ -120,31 +155,32 @@ export class IndexContent {
     }
   }
 
-  /** Replaces the rows of changed documents by those that the map function gives now; deleted documents have none. */
-  async apply(rows: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
-    const { store: { store }, indexer, turns } = this.#parts
-    const mapped = await mapDocuments(indexer, this.definition, rows, signal)
+  async #apply(rows: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
+    const { store: { store }, turns } = this.#parts
+    const mapped = await mapDocuments(this.#indexer, this.definition, rows, signal)
     const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
     const changes = documents.flatMap(document => document.rows)
     changes.sort((a, b) => compareUtf8(a.place, b.place))
-    const { pages, height, runs } = await this.#summaries(changes)
+    const { pages, height, rowCount, runs } = await this.#summaries(changes)
     const next: StoredState = {
       ...this.#state, height,
       readSequence: rows.at(-1)!.sequence,
       version: changes.length > 0 ? this.#parts.store.newVersion() : this.#state.version,
       ...totals(this.#state, documents),
     }
+    if (rowCount !== undefined && rowCount !== next.rowCount) {
+      throw new DamagedRecordError(`an index has ${rowCount} rows, and its documents list ${next.rowCount}`)
+    }
     await turns.pause()
     await this.#write(next, batch => {
-      for (const { place, value } of changes) put(batch, this.keys.row(place), value && sealed(value))
+      for (const { place, value } of changes) put(batch, this.keys.row(place), value && encodeRow(place, value))
       for (const [key, page] of pages) put(batch, key, page)
       for (const document of documents) this.#putDocument(batch, document)
     })
     this.cache.changed(next.version, [...pages.keys(), ...runs.map(place => this.keys.row(place))])
   }
 
-  /** Records that the changes up to `newest` at least were read to their end, and summarises the rows. */
-  async complete(newest: number): Promise<void> {
+  async #complete(newest: number): Promise<void> {
     const sequence = Math.max(this.#state.readSequence, newest)
     const summaries = this.#state.height === 0 && this.#state.rowCount > 0 ? await this.#summariseAll() : {}
     await this.#write({ ...this.#state, ...summaries, sequence, readSequence: sequence })
@@ -152,7 +188,7 @@ export class IndexContent {
 
   async #summaries(changes: readonly RowChange[]): Promise<SummaryChanges> {
     const { height } = this.#state
-    if (height === 0 || changes.length === 0) return { pages: new Map(), height, runs: [] }
+    if (height === 0 || changes.length === 0) return { pages: new Map(), height, rowCount: undefined, runs: [] }
     return updateSummaries({ ...this.#summaryParts, height }, changes)
   }
 
@@ -178,8 +214,8 @@ export class IndexContent {
   }
 
   get #summaryParts() {
-    const { store: { store: source }, indexer } = this.#parts
-    return { source, keys: this.keys, definition: this.definition, indexer }
+    const { store: { store: source } } = this.#parts
+    return { source, keys: this.keys, definition: this.definition, indexer: this.#indexer }
   }
 
   #putDocument(batch: WriteBatch, { id, before, after, error }: DocumentChange): void {
@@ -200,7 +236,7 @@ export class IndexContent {
   }
 
   async #write(next: StoredState, fill: (batch: WriteBatch) => void = () => {}): Promise<void> {
-    if (this.#ended) throw new ReplicaError('closed', 'the index was replaced, dropped or closed')
+    if (this.#ended.signal.aborted) throw new ReplicaError('closed', 'the index was replaced, dropped or closed')
     this.#mustReload = true
     await this.#parts.store.store.write(batch => {
       fill(batch)

@@ -1,6 +1,6 @@
 import type { ChangeReplica, ImmediateIndexReads, IndexReplica, ReplicaCheckpoint, ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
-import type { Clock, Log, Metrics, Random, Storage, Turns } from '@sectional/runtime'
+import type { Clock, Counter, Log, Metrics, Random, Storage, Turns } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
 import { BuildQueue } from './build-queue.ts'
 import { hostedIndexer } from './hosted-indexer.ts'
@@ -52,12 +52,15 @@ export class IndexHost {
   /** The indexes whose builds are ending, by history. New ones of that history wait for them. */
   readonly #ending = new Map<string, Promise<void>>()
   readonly #removals = new Set<Promise<void>>()
+  readonly #damaged: Counter
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
   constructor(parts: IndexHostParts) {
     this.#parts = parts
     const builds = parts.metrics.gauge('sectional_index_builds', 'Builds of indexes, by state.', ['state'])
+    this.#damaged = parts.metrics.counter('sectional_index_damaged_total',
+      'Indexes, and stores of all indexes of a node, that were damaged and are built again.', ['what'])
     parts.metrics.onCollect(() => {
       if (this.#closing !== undefined) return
       builds.set(this.#queue.running, { state: 'running' })
@@ -83,6 +86,7 @@ export class IndexHost {
     const { shard, history, replica, newest, isServed } = this.#parts.indexed?.(indexed) ?? indexed
     if (!creates && !await this.#exists()) return new NoIndexes(undefined)
     const store = await this.#open()
+    if (store.isDamaged) return this.indexesOf(indexed, creates)
     await this.#ending.get(history)
     if (this.#closing !== undefined) throw closed()
     if (!isServed()) throw new ReplicaError('not_hosted', 'the replica was dropped or is being rebuilt')
@@ -131,6 +135,15 @@ export class IndexHost {
     await (await this.#store)?.cleared()
   }
 
+  /**
+   * Reads all files of the store of indexes if it is open. A damaged store is replaced by an empty one.
+   * @param rest called from time to time; an error that it throws ends the check
+   */
+  async checkFiles(rest: () => Promise<void>): Promise<void> {
+    await this.#starting
+    await (await this.#store)?.checkFiles(rest)
+  }
+
   /** Ends all builds and closes the store. The calls of the replicas must be refused already. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -170,12 +183,30 @@ export class IndexHost {
 
   /** Opens the store, and removes indexes whose replica was dropped or rebuilt before, or is lost. */
   async #openStore(): Promise<IndexStore> {
-    const store = await IndexStore.open(this.#parts)
+    const store = await IndexStore.open({ ...this.#parts, onDamage: what => this.#damaged.add(1, { what }) })
+    void store.damaged.then(() => this.#replace(store))
     const histories = this.#parts.histories()
     for (const owner of store.owners()) {
       if (!histories.has(owner)) await this.#remove(store, owner)
     }
     return store
+  }
+
+  /** Ends all builds, and puts an empty store in the place of a damaged one. Calls for indexes wait for it. */
+  #replace(store: IndexStore): void {
+    if (this.#closing !== undefined) return
+    for (const history of [...this.#served.keys()]) this.endBuilds(history)
+    const replaced = this.#openAnew(store)
+    replaced.catch((error: unknown) => this.#parts.log.warn({ error: String(error) },
+      'the damaged store of indexes could not be replaced; the next call for an index tries it again'))
+    this.#store = replaced
+  }
+
+  async #openAnew(store: IndexStore): Promise<IndexStore> {
+    await Promise.all([...this.#ending.values(), ...this.#removals])
+    await store.close()
+    await this.#parts.storage.remove(indexStoreName)
+    return this.#openStore()
   }
 
   async #remove(opened: IndexStore | Promise<IndexStore>, history: string): Promise<void> {

@@ -1,5 +1,6 @@
 /** The bytes of the records of an index, except pages of summaries. */
-import type { IndexDefinition } from '@sectional/core'
+import { crc32 } from 'node:zlib'
+import { asBuffer, type IndexDefinition } from '@sectional/core'
 import { sealBytes, sealed, sealRecord } from '@sectional/runtime'
 import { ByteReader } from '../records/byte-reader.ts'
 import { ByteWriter } from '../records/byte-writer.ts'
@@ -135,6 +136,25 @@ export function decodeNextPrefix(bytes: Uint8Array | undefined): number {
   if (bytes === undefined) return 1
   checkSeal(bytes, 'the next prefix of the store of indexes')
   return Number(Buffer.from(bytes.subarray(sealBytes)).toString())
+}
+
+/**
+ * Returns the record of a row: its value, with a checksum over the place and the value. So a row that is read under
+ * another key than it was written with is known to be damaged.
+ */
+export function encodeRow(place: string, value: Uint8Array): Uint8Array {
+  const record = Buffer.allocUnsafe(sealBytes + value.length)
+  record.set(value, sealBytes)
+  record.writeUInt32BE(crc32(value, crc32(place)), 0)
+  return record
+}
+
+/** @throws DamagedRecordError */
+export function decodeRow(place: string, record: Uint8Array): Uint8Array {
+  const value = record.subarray(sealBytes)
+  const stored = record.length < sealBytes ? -1 : asBuffer(record).readUInt32BE(0)
+  if (stored !== crc32(value, crc32(place))) throw new DamagedRecordError('a row of an index is damaged')
+  return value
 }
 
 /** Returns the bytes of a sealed record, such as a row's value. */

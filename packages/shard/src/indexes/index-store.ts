@@ -1,9 +1,7 @@
 import type { IndexDefinition } from '@sectional/core'
 import { indexId } from '@sectional/core'
-import { lastKey } from '@sectional/runtime'
 import type { Log, Random, Storage, Store } from '@sectional/runtime'
-import { toReplicaError } from '../calls/call-guard.ts'
-import { DamagedRecordError } from '../records/damaged-record.ts'
+import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 import { directoryKeys, IndexKeys } from './index-keys.ts'
 import {
@@ -19,7 +17,13 @@ const runBytes = 8
 /** An index in the directory. */
 export interface StoredIndex extends DirectoryRecord { readonly keys: IndexKeys }
 
-interface StoreParts { readonly storage: Storage; readonly log: Log; readonly random: Random }
+interface StoreParts {
+  readonly storage: Storage
+  readonly log: Log
+  readonly random: Random
+  /** Called when an index, or the whole store, was found to be damaged. */
+  readonly onDamage?: (what: 'index' | 'store') => void
+}
 
 /**
  * The store of all indexes of a node, and its directory. Writes are not synced (docs/decisions/0010-index-store.md): a
@@ -31,7 +35,10 @@ export class IndexStore {
   readonly parts = new NodePartCache()
   /** Results of reductions of the indexes. */
   readonly reductions = new ReductionCache()
-  readonly #log: Log
+  /** Resolves when the store was found to be damaged. It must be closed, removed and opened anew then. */
+  readonly damaged: Promise<void>
+  readonly #markDamaged: () => void
+  readonly #parts: StoreParts
   /** Drawn at each start, so that no version of an index is used again after a crash that loses batches. */
   readonly #run: string
   #versions = 0
@@ -42,45 +49,52 @@ export class IndexStore {
   readonly #dropped: Set<number>
   #clearing: Promise<void> | undefined
   #closed = false
+  #isDamaged = false
 
-  private constructor(store: Store, run: string, nextPrefix: number, dropped: readonly number[], log: Log) {
+  private constructor(store: Store, nextPrefix: number, dropped: readonly number[], parts: StoreParts) {
     this.store = store
-    this.#run = run
+    this.#run = Buffer.from(parts.random.bytes(runBytes)).toString('hex')
     this.#nextPrefix = nextPrefix
     this.#dropped = new Set(dropped)
-    this.#log = log
+    this.#parts = parts
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.damaged = promise
+    this.#markDamaged = resolve
   }
 
   /**
-   * Opens the store, and continues to clear the keys of indexes that were dropped earlier. A store whose directory is
-   * damaged is emptied, since every index can be built again.
+   * Opens the store, and continues to clear the keys of indexes that were dropped earlier. A store that is damaged is
+   * removed and begins anew, since every index can be built again.
    * @throws StorageError
    */
-  static async open({ storage, log, random }: StoreParts): Promise<IndexStore> {
-    const store = await storage.open(indexStoreName, { synced: false })
-    const run = Buffer.from(random.bytes(runBytes)).toString('hex')
+  static async open(parts: StoreParts): Promise<IndexStore> {
     try {
-      try {
-        return await IndexStore.#read(store, run, log)
-      } catch (error) {
-        if (!(error instanceof DamagedRecordError)) throw error
-        log.warn({ error: error.message }, 'the store of indexes is damaged; all indexes are built again')
-        await store.clear({ gte: '', lt: lastKey })
-        return await IndexStore.#read(store, run, log)
-      }
+      return await IndexStore.#openFiles(parts)
+    } catch (error) {
+      if (damageIn(error) === undefined && corruptionIn(error) === undefined) throw error
+      reportStore(parts, error)
+      await parts.storage.remove(indexStoreName)
+      return await IndexStore.#openFiles(parts)
+    }
+  }
+
+  static async #openFiles(parts: StoreParts): Promise<IndexStore> {
+    const store = await parts.storage.open(indexStoreName, { synced: false })
+    try {
+      return await IndexStore.#read(store, parts)
     } catch (error) {
       await store.close()
       throw error
     }
   }
 
-  static async #read(store: Store, run: string, log: Log): Promise<IndexStore> {
+  static async #read(store: Store, parts: StoreParts): Promise<IndexStore> {
     const dropped: number[] = []
     for await (const page of scanEntries(store, directoryKeys.allDropped())) {
       dropped.push(...page.map(([key]) => directoryKeys.readDropped(key)))
     }
     const nextPrefix = decodeNextPrefix(store.getSync(directoryKeys.nextPrefix()))
-    const opened = new IndexStore(store, run, nextPrefix, dropped, log)
+    const opened = new IndexStore(store, nextPrefix, dropped, parts)
     for await (const page of scanEntries(store, directoryKeys.indexes())) {
       for (const [key, value] of page) {
         const { owner, id } = directoryKeys.readIndex(key)
@@ -90,6 +104,33 @@ export class IndexStore {
     }
     opened.#clear()
     return opened
+  }
+
+  /** Whether `damaged` has resolved. */
+  get isDamaged(): boolean { return this.#isDamaged }
+
+  /** Call this when the files of the store were found to be damaged. */
+  reportDamage(error: unknown): void {
+    if (this.#isDamaged || this.#closed) return
+    this.#isDamaged = true
+    reportStore(this.#parts, error)
+    this.#markDamaged()
+  }
+
+  /** Call this when records of an index were found to be damaged, once for each index. */
+  reportDamagedIndex(definition: IndexDefinition, error: unknown): void {
+    this.#parts.log.warn({ index: indexId(definition), error: String(error) },
+      'an index is damaged; it is built again at the next query')
+    this.#parts.onDamage?.('index')
+  }
+
+  /**
+   * Reads all files of the store, and reports damage. LevelDB itself checks no checksums of its tables.
+   * @param rest called from time to time; an error that it throws ends the check
+   */
+  async checkFiles(rest: () => Promise<void>): Promise<void> {
+    const { length } = await this.store.checkFiles(true, rest)
+    if (length > 0) this.reportDamage('a checksum in a table differs')
   }
 
   /** Returns the indexes of an owner by id. */
@@ -174,9 +215,11 @@ export class IndexStore {
   #clear(): void {
     if (this.#closed || this.#dropped.size === 0) return
     this.#clearing ??= this.#clearAll()
-      .catch((error: unknown) => this.#log.warn(
-        { error: String(toReplicaError(error)) },
-        'the space of dropped indexes could not be reclaimed; the next drop of an index tries it again'))
+      .catch((error: unknown) => {
+        if (corruptionIn(error) !== undefined) return this.reportDamage(error)
+        this.#parts.log.warn({ error: String(toReplicaError(error)) },
+          'the space of dropped indexes could not be reclaimed; the next drop of an index tries it again')
+      })
       .finally(() => { this.#clearing = undefined })
   }
 
@@ -188,4 +231,9 @@ export class IndexStore {
       this.#dropped.delete(prefix)
     }
   }
+}
+
+function reportStore({ log, onDamage }: StoreParts, error: unknown): void {
+  log.warn({ error: String(error) }, 'the store of indexes is damaged; it is removed, and all indexes are built again')
+  onDamage?.('store')
 }

@@ -3,7 +3,7 @@ import { compareUtf8 } from '@sectional/core'
 import type { IterateOptions, StoreEntry, StoreSnapshot } from '@sectional/runtime'
 import { IndexKeys, readPlace } from './index-keys.ts'
 import type { PlaceRange } from './index-keys.ts'
-import { openRecord } from './index-records.ts'
+import { decodeRow } from './index-records.ts'
 
 /** A store, or a snapshot of it. */
 export type IndexSource = Pick<StoreSnapshot, 'getSync' | 'iterate'>
@@ -55,8 +55,10 @@ export async function* readRows(
   const count = Math.min(pageRows, options.limit ?? pageRows)
   const decode = options.values === false
     ? ([key, value]: StoreEntry): StoredRow => ({ place: IndexKeys.text(key), value })
-    : ([key, value]: StoreEntry): StoredRow =>
-      ({ place: IndexKeys.text(key), value: openRecord(value, 'a row of an index') })
+    : ([key, record]: StoreEntry): StoredRow => {
+      const place = IndexKeys.text(key)
+      return { place, value: decodeRow(place, record) }
+    }
   try {
     for (let page = await iterator.next(count); page.length > 0; page = await iterator.next(count)) {
       yield page.map(decode)

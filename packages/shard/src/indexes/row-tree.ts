@@ -8,11 +8,15 @@ import { decodePage, entryAt, type Summary } from './summary-page.ts'
 
 /** A run of rows: the range of one entry of a page of level 1. */
 export interface Run extends PlaceRange {
+  /** The number of rows of the run. */
+  readonly count: number
   /** The number of rows before the run. */
   readonly before: number
   /** Where the pages that lead to the run begin, by level. The root is `path[height]`; `path[0]` is the run itself. */
   readonly path: readonly string[]
 }
+
+type RunRange = Pick<Run, 'from' | 'to' | 'count'>
 
 /** Estimated bytes of memory that a row or summary takes besides its place and value. */
 const objectBytes = 200
@@ -120,7 +124,7 @@ export class RowTree implements RowReader {
     for (let at = first; at < entries.length; at++) {
       const { place, count, value } = entries[at]!
       if (compareUtf8(place, range.to) >= 0) return
-      const part = { from: place, to: entries[at + 1]?.place ?? to }
+      const part = { from: place, to: entries[at + 1]?.place ?? to, count }
       if (count === 0) continue
       if (compareUtf8(range.from, part.from) <= 0 && compareUtf8(part.to, range.to) <= 0) {
         yield { kind: 'value', value }
@@ -140,6 +144,7 @@ export class RowTree implements RowReader {
     let from = firstPlace
     let to = placesEnd
     let before = 0
+    let count = 0
     const path = new Array<string>(this.#height + 1)
     for (let level = this.#height; level >= 1; level--) {
       path[level] = from
@@ -147,14 +152,15 @@ export class RowTree implements RowReader {
       const at = choose(entries, before)
       for (let i = 0; i < at; i++) before += entries[i]!.count
       from = entries[at]!.place
-      to = entries[at + 1]?.place ?? to
+      to = entries[at + 1]?.place ?? to;
+      ({ count } = entries[at]!)
     }
     path[0] = from
-    return { from, to, before, path }
+    return { from, to, count, before, path }
   }
 
   /** Returns the rows of a run. */
-  rows(run: PlaceRange): Promise<readonly StoredRow[]> {
+  rows(run: RunRange): Promise<readonly StoredRow[]> {
     let rows = this.#runs.get(run.from)
     if (rows === undefined) rows = this.#readRun(run)
     this.#runs.delete(run.from)
@@ -163,20 +169,23 @@ export class RowTree implements RowReader {
     return rows
   }
 
-  async #readRun(run: PlaceRange): Promise<readonly StoredRow[]> {
+  async #readRun(run: RunRange): Promise<readonly StoredRow[]> {
     const key = this.#keys.row(run.from)
     const cached = this.#cache.get(key) as readonly StoredRow[] | undefined
     if (cached !== undefined) return cached
-    const rows = await readAll(this.#source, this.#keys, run)
+    const rows = await readRun(this.#source, this.#keys, run)
     const bytes = rows.reduce((sum, { place, value }) => sum + 2 * place.length + value.length + objectBytes, 0)
     this.#cache.set(key, rows, bytes)
     return rows
   }
 }
 
-/** Reads all rows of a run. */
-export async function readAll(source: IndexSource, keys: IndexKeys, run: PlaceRange): Promise<readonly StoredRow[]> {
+/** Reads all rows of a run. @throws DamagedRecordError when a row is damaged, or it has not as many as it should */
+export async function readRun(source: IndexSource, keys: IndexKeys, run: RunRange): Promise<readonly StoredRow[]> {
   const rows: StoredRow[] = []
   for await (const page of readRows(source, keys, run)) rows.push(...page)
+  if (rows.length !== run.count) {
+    throw new DamagedRecordError(`a range of an index has ${rows.length} rows, and ${run.count} were written`)
+  }
   return rows
 }

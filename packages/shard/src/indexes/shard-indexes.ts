@@ -5,7 +5,7 @@ import type {
 } from '@sectional/core'
 import { indexId, newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock, Turns } from '@sectional/runtime'
-import { damageIn, toReplicaError } from '../calls/call-guard.ts'
+import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { ReplicaCalls } from '../calls/replica-calls.ts'
 import type { BuildQueue } from './build-queue.ts'
 import { waitForBuild } from './build-wait.ts'
@@ -127,7 +127,7 @@ export class ShardIndexes implements IndexReplica {
         },
       }
     } catch (error) {
-      if (damageIn(toReplicaError(error)) !== undefined) content.markBroken()
+      content.noteFailure(error)
       throw toReplicaError(error)
     } finally {
       await snapshot.close()
@@ -189,7 +189,7 @@ export class ShardIndexes implements IndexReplica {
       await snapshot.close()
       throw new ReplicaError('not_hosted', `the index ${index} is only at sequence ${sequence}`)
     } catch (error) {
-      if (damageIn(toReplicaError(error)) !== undefined) content.markBroken()
+      content.noteFailure(error)
       throw toReplicaError(error)
     }
   }
@@ -199,13 +199,16 @@ export class ShardIndexes implements IndexReplica {
     { snapshot, content }: OpenedIndex, context: CallContext,
     read: (check: () => void) => AsyncGenerator<readonly Row[]>,
   ): AsyncGenerator<readonly Row[]> {
-    const calls = new ReplicaCalls(snapshot.state.history, this.#parts.clock, () => content.markBroken())
+    const calls = new ReplicaCalls(snapshot.state.history, this.#parts.clock, () => {})
     let ended = false
     const check = (): void => {
       if (ended) throw new ReplicaError('cancelled', 'the call has ended')
     }
     try {
       yield* calls.pages(context, () => read(check))
+    } catch (error) {
+      content.noteFailure(error)
+      throw error
     } finally {
       ended = true
       await snapshot.close()
@@ -230,7 +233,9 @@ function loaded(stored: Parameters<typeof IndexContent.load>[0], parts: BuildPar
   try {
     return IndexContent.load(stored, parts)
   } catch (error) {
-    if (damageIn(toReplicaError(error)) === undefined) throw error
+    if (corruptionIn(error) !== undefined) parts.store.reportDamage(error)
+    else if (damageIn(error) !== undefined) parts.store.reportDamagedIndex(stored.definition, error)
+    else throw error
     return undefined
   }
 }

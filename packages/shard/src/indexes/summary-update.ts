@@ -2,7 +2,7 @@ import { compareUtf8, type IndexDefinition, mapBounded } from '@sectional/core'
 import type { IndexKeys } from './index-keys.ts'
 import type { Indexer } from './indexer.ts'
 import { type IndexSource, type StoredRow } from './row-reader.ts'
-import { readAll, RowTree, type Run } from './row-tree.ts'
+import { readRun, RowTree, type Run } from './row-tree.ts'
 import { RowValues } from './row-values.ts'
 import { divided, encodePage, pageEntriesMax, runRowsMax, type Summary, summaryBytes } from './summary-page.ts'
 
@@ -13,6 +13,8 @@ export interface SummaryChanges {
   /** The new pages by key; null removes a page. */
   readonly pages: ReadonlyMap<string, Uint8Array | null>
   readonly height: number
+  /** The number of rows that are summarised; undefined when there are no summaries. */
+  readonly rowCount: number | undefined
   /** Where the runs begin whose rows have changed. */
   readonly runs: readonly string[]
 }
@@ -63,11 +65,12 @@ export async function updateSummaries(
       pages.set(keys.page(level, list[0]!.place), encodePage(list))
     }
     const isRoot = level === parts.height
-    if (isRoot && divisions[0]!.lists.length === 1) return { pages, height: level, runs: runs.map(({ from }) => from) }
-    const summaries = await summarise(values, divisions.flatMap(({ lists }) => lists))
+    const lists = divisions.flatMap(division => division.lists)
+    const summaries = isRoot && lists.length === 1 ? [] : await summarise(values, lists)
     if (isRoot) {
-      const height = await addRoots(keys, values, pages, level, summaries)
-      return { pages, height, runs: runs.map(({ from }) => from) }
+      const height = lists.length === 1 ? level : await addRoots(keys, values, pages, level, summaries)
+      const rowCount = lists.flat().reduce((sum, { count }) => sum + count, 0)
+      return { pages, height, rowCount, runs: runs.map(({ from }) => from) }
     }
     let at = 0
     replaced = new Map(divisions.map(({ place, lists }) => [place, summaries.slice(at, at += lists.length)]))
@@ -106,7 +109,7 @@ async function replaceRuns(
   { source, keys }: SummaryParts, values: RowValues, runs: readonly ChangedRun[],
 ): Promise<Replacements> {
   const lists = await mapBounded(runs, readsMax, async run =>
-    divided(merged(await readAll(source, keys, run), run.changes), runRowsMax, rowBytes))
+    divided(merged(await readRun(source, keys, run), run.changes), runRowsMax, rowBytes))
   const reduced = (await values.ofRows(lists.flat())).values()
   return new Map(runs.map(({ from }, at): [string, readonly Summary[]] => [from, lists[at]!.map((rows, index) =>
     ({ place: index === 0 ? from : rows[0]!.place, count: rows.length, value: reduced.next().value! }))]))

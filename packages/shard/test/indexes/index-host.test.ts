@@ -17,6 +17,10 @@ class World {
   host!: ShardHost
   /** While set, map functions wait for it. */
   gate: Promise<void> | undefined
+  /** While set, reduce functions wait for it. */
+  reduceGate: Promise<void> | undefined
+  /** Whether a reduce function was called. */
+  reducing = false
   #starts = 0
 
   async start(): Promise<void> {
@@ -27,7 +31,11 @@ class World {
         return documents.map(({ id }) => ({ rows: [{ key: id, value: new Uint8Array(1) }] }))
       },
       groupOf: key => key,
-      reduce: async () => [],
+      reduce: async (_definition, lists) => {
+        this.reducing = true
+        await this.reduceGate
+        return lists.map(() => new Uint8Array(1))
+      },
       rereduce: async () => [],
       encodeGroup: (_definition, _row, _level, value) => value,
     }
@@ -40,9 +48,9 @@ class World {
     await engine.updateDocuments({ edits: ids.map(id => edit(id, null, {})), revsLimit: 10 }, context)
   }
 
-  async build(): Promise<IndexReplica> {
+  async build(built = definition): Promise<IndexReplica> {
     const indexes = await this.host.indexes(shardA, true)
-    await indexes.buildIndex({ definition, through: 'newest', waitMs: 5000 }, context)
+    await indexes.buildIndex({ definition: built, through: 'newest', waitMs: 5000 }, context)
     return indexes
   }
 
@@ -169,6 +177,17 @@ describe('the indexes of a host', () => {
     await world.host.close()
     expect(await building).to.equal('closed')
     expect(await world.ids()).to.equal('closed')
+    expect(world.storage.disk.openStores).to.deep.equal([])
+  })
+  it('end with the host while a reduce function runs that does not end', async () => {
+    await world.write('a')
+    world.reduceGate = new Promise(() => {})
+    const building = world.build({ ...definition, reduce: 'slow' })
+      .then(() => 'built', (error: ReplicaError) => error.code)
+    for (let turn = 0; turn < 100 && !world.reducing; turn++) await setImmediate()
+    expect(world.reducing).to.equal(true)
+    await world.host.close()
+    expect(await building).to.equal('closed')
     expect(world.storage.disk.openStores).to.deep.equal([])
   })
 })

@@ -2,11 +2,12 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { compareRows, compareUtf8 } from '@sectional/core'
 import type { IndexDefinition, RowPlace } from '@sectional/core'
-import { MemoryStorage, RealClock, sealed, Turns } from '@sectional/runtime'
+import { MemoryStorage, RealClock, Turns } from '@sectional/runtime'
 import type { Store } from '@sectional/runtime'
 import {
   firstPlace, IndexKeys, placeKey, placesEnd, placeText, readPlace,
 } from '../../src/indexes/index-keys.ts'
+import { encodeRow } from '../../src/indexes/index-records.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
 import { readRows, type RowReader } from '../../src/indexes/row-reader.ts'
 import { RowList } from '../../src/indexes/row-list.ts'
@@ -71,7 +72,7 @@ class Rows {
       for (const [key, page] of pages) page === null ? batch.delete(key) : batch.put(key, page)
       for (const { place, value } of sorted) {
         if (value === null) batch.delete(keys.row(place))
-        else batch.put(keys.row(place), sealed(value))
+        else batch.put(keys.row(place), encodeRow(place, value))
       }
     })
     this.#height = height

@@ -3,7 +3,7 @@
  * can be missing then, not only the last ones, and LevelDB would skip what it cannot read and replay the rest. Tables
  * and the manifest are complete, because LevelDB syncs them before it removes the logs that they replace.
  */
-import { mkdir, readdir, readFile, rm, truncate } from 'node:fs/promises'
+import { readdir, readFile, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { batchHeader, findManifest, replayedLogs } from './level-check.ts'
@@ -11,19 +11,16 @@ import type { Manifest } from './level-manifest.ts'
 import { readWholeRecords } from './level-log.ts'
 
 /**
- * Truncates the logs after the last batch before which no batch is missing. Empties a store whose manifest cannot be
- * read. The caller must first make sure that no process has the store open (`assertNotOpen`).
+ * Truncates the logs after the last batch before which no batch is missing. The caller must first make sure that no
+ * process has the store open (`assertNotOpen`).
+ * @returns why the manifest cannot be read, in which case nothing was changed; undefined when it can be read
  * @throws errors of the file system
  */
-export async function cutLogs(directory: string): Promise<void> {
+export async function cutLogs(directory: string): Promise<string | undefined> {
   const names = await readdir(directory)
   const manifest = await findManifest(directory, names)
-  if (manifest === undefined) return
-  if ('problem' in manifest) {
-    await rm(directory, { recursive: true })
-    await mkdir(directory)
-    return
-  }
+  if (manifest === undefined) return undefined
+  if ('problem' in manifest) return manifest.problem
   const { logNumber } = manifest
   const logs = replayedLogs(names, manifest)
   let isWhole = logNumber === 0 || logs[0]?.number === logNumber
@@ -42,6 +39,7 @@ export async function cutLogs(directory: string): Promise<void> {
     isWhole = next !== undefined && end === bytes.length && records.length > 0
     expected = next
   }
+  return undefined
 }
 
 /** Returns the sequence after the last record; undefined when records before or between these are missing. */

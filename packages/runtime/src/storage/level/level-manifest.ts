@@ -24,10 +24,12 @@ export interface Manifest {
   readonly tables: readonly TableFile[]
 }
 
+/** The order of keys, which LevelDB does not let a store change. */
+const comparator = 'leveldb.BytewiseComparator'
 /** LevelDB adds a sequence and a type to each key. */
 const keyTrailerBytes = 8
 
-/** @throws RangeError when a record is not an edit of a manifest */
+/** @throws RangeError when a record is not an edit of a manifest, or names another comparator */
 export function readManifest(records: readonly Buffer[]): Manifest {
   const tables = new Map<number, TableFile>()
   let logNumber = 0
@@ -36,7 +38,7 @@ export function readManifest(records: readonly Buffer[]): Manifest {
     const fields = new FieldReader(record)
     while (!fields.atEnd) {
       const tag = fields.varint()
-      if (tag === comparatorTag) fields.bytes()
+      if (tag === comparatorTag) checkComparator(fields.bytes().toString())
       else if (tag === logNumberTag) logNumber = fields.varint()
       else if (tag === nextFileTag || tag === previousLogTag) fields.varint()
       else if (tag === lastSequenceTag) lastSequence = fields.varint()
@@ -47,6 +49,10 @@ export function readManifest(records: readonly Buffer[]): Manifest {
     }
   }
   return { logNumber, lastSequence, tables: [...tables.values()] }
+}
+
+function checkComparator(name: string): void {
+  if (name !== comparator) throw new RangeError(`the comparator ${name}, not ${comparator}`)
 }
 
 class FieldReader {

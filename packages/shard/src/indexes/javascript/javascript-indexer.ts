@@ -4,7 +4,7 @@ import {
 } from '@sectional/core'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
-import { isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
+import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { callInBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
@@ -23,11 +23,14 @@ const encodingVersion = 1
 export class JavaScriptIndexer implements Indexer {
   readonly version = `javascript ${encodingVersion}, collation ${rootCollationVersion}`
   readonly #parts: JavaScriptParts
+  readonly #documentRowsMax: number
   readonly #root = new SortKeyEncoder('root')
   readonly #raw = new SortKeyEncoder('raw')
 
-  constructor(parts: JavaScriptParts) {
+  /** @param documentRowsMax the number of rows that a document may have in an index */
+  constructor(parts: JavaScriptParts, documentRowsMax = defaultDocumentRowsMax) {
     this.#parts = parts
+    this.#documentRowsMax = documentRowsMax
   }
 
   async map(
@@ -40,7 +43,8 @@ export class JavaScriptIndexer implements Indexer {
     const outcomes = await callInBatches(texts, batch => sandbox.map(called, batch), signal)
     const results = new Map<ChangeRow, MappedDocument>()
     for (const [at, row] of mapped.entries()) {
-      const rows = mappedDocument(definition, row.id, outcomes[at]!, this.#encoder(definition))
+      const encoder = this.#encoder(definition)
+      const rows = mappedDocument(definition, row.id, outcomes[at]!, encoder, this.#documentRowsMax)
       results.set(row, await turns.run(rows))
     }
     return documents.map(row => results.get(row) ?? noRows)

@@ -8,6 +8,11 @@ import type { MappedDocument, MappedRow } from '../indexer.ts'
 
 /** The order of values in rows with equal keys. */
 const valueOrder = new SortKeyEncoder('raw')
+/**
+ * The default of the number of rows that one document may have in an index. 20,000 rows take about 50 ms without a
+ * pause, because they are sorted and written together.
+ */
+export const defaultDocumentRowsMax = 20_000
 /** Is greater than every sort key. */
 const aboveKeys = '\u00ff'
 
@@ -49,14 +54,18 @@ function stub({ name, contentType, revpos, digest, length }: AttachmentRecord): 
  * values, as in CouchDB: numbers, false, null, true, objects, arrays, strings by their bytes.
  *
  * @param encoder makes the sort keys of the index
+ * @param rowsMax a document with more rows has none, and an error
  * @returns a generator for `Turns.run`, because a document may have hundreds of thousands of rows
  */
 export function* mappedDocument(
   { options }: IndexDefinition, id: string, outcome: MapOutcome | SandboxError, encoder: SortKeyEncoder,
+  rowsMax: number,
 ): Generator<void, MappedDocument> {
   if (outcome instanceof SandboxError) return { error: outcome.message }
   if (outcome.kind === 'thrown') return { error: `The map function threw ${outcome.json}` }
   if (outcome.kind === 'error') return { error: failureText(outcome.message, outcome) }
+  const { length } = outcome.rows
+  if (length > rowsMax) return { error: `The map function emitted ${length} rows; the limit is ${rowsMax}` }
   const prefix = options['partitioned'] === true ? partitionPrefix(id.slice(0, id.indexOf(':'))) : ''
   try {
     return { rows: yield* mappedRows(outcome.rows, prefix, encoder) }

@@ -5,7 +5,7 @@ import {
 import { type Clock, failureText, type MapOutcome, SandboxError, unknownPosition } from '@sectional/runtime'
 import type { IndexedRow } from '../indexer.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
-import { isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
+import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { itemFailures } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
@@ -75,7 +75,8 @@ class MapTrial {
       const { message: error, line, column, module } = outcome
       return this.#fail({ id, error, line, column, module })
     }
-    const made = await turns.run(mappedDocument(this.#definition, id, outcome, this.#encoder))
+    const rows = mappedDocument(this.#definition, id, outcome, this.#encoder, defaultDocumentRowsMax)
+    const made = await turns.run(rows)
     if (made.error !== undefined) return this.#fail({ id, error: made.error, ...unknownPosition })
     for (const [number, each] of made.rows.entries()) {
       this.rows.push({ id, number, ...each })

@@ -51,6 +51,16 @@ describe('the indexer of functions in JavaScript', () => {
     assert.match((await world.info(view)).failures[0]!.error, /^A row cannot be indexed: The sort key/)
   })
 
+  it('leaves out a document with more rows than the limit, which the error names', async () => {
+    await world.write({ few: { n: 20_000 }, many: { n: 20_001 } })
+    const view = viewOf('doc => { for (let n = 0; n < doc.n; n++) emit(n, null) }')
+    await world.build(view)
+    const { rowCount, failures } = await world.info(view)
+    assert.equal(rowCount, 20_000)
+    const error = 'The map function emitted 20001 rows; the limit is 20000'
+    assert.deepEqual(failures, [{ id: 'many', error }])
+  }).timeout(20_000)
+
   it('maps design documents only with that option', async () => {
     await world.write({ d: {}, '_design/x': {} })
     const map = 'doc => emit(doc._id, null)'
