@@ -80,6 +80,20 @@ describe('_rewrite', () => {
       assert.deepEqual([made.status, made.text], [201, 'text'])
     })
 
+    it('leads to attachments, whose content is streamed, and to feeds', async () => {
+      const rules = [{ from: 'files/*', to: '../../x/*' }, { from: 'feed', to: '../../_changes' }]
+      const { json: { _rev } } = await node.get('/db/x')
+      const content = 'a'.repeat(100_000)
+      const stored = await rewrite(rules, `/files/dir/a%2Fb.txt?rev=${_rev}`, 'PUT', content, {
+        'content-type': 'text/plain',
+      })
+      assert.equal(stored.status, 201, stored.text)
+      assert.equal((await node.get('/db/x/dir/a%2Fb.txt')).text, content)
+      assert.equal((await node.get('/db/_design/d/_rewrite/files/dir/a%2Fb.txt')).text, content)
+      const feed = await node.get('/db/_design/d/_rewrite/feed?feed=longpoll&limit=1')
+      assert.equal(feed.json.results.length, 1)
+    })
+
     it('does not lead out of the database unless that is allowed', async () => {
       const out = [{ from: '', to: '../../../secret/x' }]
       const insecure = [500, 'insecure_rewrite_rule', 'too many ../.. segments']
