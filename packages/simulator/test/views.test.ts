@@ -10,12 +10,9 @@ import { naiveReduction, naiveRows, naiveScan } from '../src/views/naive-view.ts
 import { swarmViews } from '../src/views/view-functions.ts'
 import type { Json } from '../src/views/view-functions.ts'
 import { answerProblem } from '../src/views/view-answer.ts'
-import type { SwarmQuery } from '../src/views/view-query.ts'
+import { wholeView as whole } from '../src/views/view-query.ts'
 import { Dice } from '../src/world/dice.ts'
 
-const whole: SwarmQuery = {
-  inclusiveEnd: true, descending: false, skip: 0, limit: null, groupLevel: null, update: 'true',
-}
 const documents = [
   { _id: 'b', _rev: '1-b', v: 'c1.4' }, { _id: 'a', _rev: '1-a', v: 'c1.7' }, { _id: 'c', _rev: '1-c' },
 ]

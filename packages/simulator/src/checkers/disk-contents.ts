@@ -71,7 +71,8 @@ export async function readReplicas(
   return contents
 }
 
-async function readReplica(host: ShardHost, node: string, shard: ShardId): Promise<ReplicaContents> {
+/** Reads a replica with an engine of its own (`openDisk`). */
+export async function readReplica(host: ShardHost, node: string, shard: ShardId): Promise<ReplicaContents> {
   const range = formatRange(shard.range)
   const replica = host.replica(shard)
   const documents = new Map<string, DocumentContents>()

@@ -1,12 +1,13 @@
 /** Compares views with a naive computation from the documents, after the cluster has come to rest. */
 import { parseRange } from '@sectional/core'
-import type { IndexReplica, ShardId } from '@sectional/core'
+import type { IndexReplica } from '@sectional/core'
 import { IndexReading } from '../views/index-reading.ts'
+import type { ReadRows } from '../views/index-reading.ts'
 import { compareJson } from '../views/json-order.ts'
 import { naiveReduction, naiveRows, naiveScan } from '../views/naive-view.ts'
 import type { NaiveGroup, NaiveRow } from '../views/naive-view.ts'
-import type { Json, MappedBody } from '../views/view-functions.ts'
-import { drawQuery, queryText } from '../views/view-query.ts'
+import type { Json } from '../views/view-functions.ts'
+import { drawQuery, queryText, wholeView } from '../views/view-query.ts'
 import type { SwarmQuery } from '../views/view-query.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
@@ -14,9 +15,6 @@ import type { FinalDatabase, Findings } from './final-state.ts'
 import { mappedBodies, usedViews } from './used-views.ts'
 import type { UsedView } from './used-views.ts'
 
-const wholeView: SwarmQuery = {
-  inclusiveEnd: true, descending: false, skip: 0, limit: null, groupLevel: null, update: 'true',
-}
 const queriesOfView = 3
 const queriesOfIndex = 2
 
@@ -58,7 +56,7 @@ function answerDifference(
 
 /**
  * The index of every view on every replica has the rows and reductions that the replica's own documents have, after it
- * was brought up to date.
+ * was brought up to date. The indexes of all replicas of a range have the same version.
  */
 export async function indexesExact(
   world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>,
@@ -68,10 +66,18 @@ export async function indexesExact(
   for (const final of databases.values()) {
     const { record: { incarnation }, replicas } = final
     for (const used of usedViews(final)) {
+      const versions = new Map<string, string>()
       for (const { node: name, range, documents } of replicas) {
-        const indexes = world.nodes.find(node => node.name === name)!.indexes!
-        const shard: ShardId = { incarnation, range: parseRange(range) }
-        const problem = await indexDifference(reading, dice, indexes(shard), used, mappedBodies(documents), shard)
+        const { indexes } = world.nodes.find(node => node.name === name)!
+        const replica = indexes!({ incarnation, range: parseRange(range) })
+        await reading.build(replica, used.definition)
+        const { head, rows } = await reading.scan(replica, used.definition, wholeView)
+        const expected = naiveRows(used.view, mappedBodies(documents))
+        const version = versions.get(range) ?? head.version
+        versions.set(range, version)
+        const problem = wholeDifference({ head, rows }, expected)
+          ?? await partsDifference(reading, dice, replica, used, expected, incarnation)
+          ?? (head.version === version ? null : `has version ${head.version}, and another replica has ${version}`)
         if (problem !== null) findings.push(`${used.design}/${used.name} on ${name}, ${range} ${problem}`)
       }
     }
@@ -79,27 +85,27 @@ export async function indexesExact(
   return findings
 }
 
-async function indexDifference(
+/** Compares all rows of an index, and their number, with those that it should have. */
+export function wholeDifference({ head, rows }: ReadRows, expected: readonly NaiveRow[]): string | null {
+  return difference(rows, expected)
+    ?? (head.rowCount === expected.length ? null : `counts ${head.rowCount} rows, not ${expected.length}`)
+}
+
+/** Compares the answers to some queries with random parameters. */
+async function partsDifference(
   reading: IndexReading, dice: Dice, replica: IndexReplica, { view, definition }: UsedView,
-  documents: readonly MappedBody[], { incarnation }: ShardId,
+  expected: readonly NaiveRow[], incarnation: string,
 ): Promise<string | null> {
-  const expected = naiveRows(view, documents)
-  await reading.build(replica, definition)
-  const whole = await reading.scan(replica, definition, wholeView)
-  const problems = [
-    difference(whole.rows, expected),
-    whole.head.rowCount === expected.length ? null : `counts ${whole.head.rowCount} rows, not ${expected.length}`,
-  ]
   for (let count = queriesOfIndex; count > 0; count--) {
     const query = drawQuery(dice, view)
-    const found = query.groupLevel === null
-      ? (await reading.scan(replica, definition, query)).rows
-      : await reading.reduce(replica, definition, query, incarnation)
-    const wanted = query.groupLevel === null ? naiveScan(expected, query) : naiveReduction(view, expected, query)
-    const problem = difference(found, wanted)
-    problems.push(problem === null ? null : `${problem}, with ${JSON.stringify(query)}`)
+    const isReduced = query.groupLevel !== null
+    const found = isReduced
+      ? await reading.reduce(replica, definition, query, incarnation)
+      : (await reading.scan(replica, definition, query)).rows
+    const problem = difference(found, isReduced ? naiveReduction(view, expected, query) : naiveScan(expected, query))
+    if (problem !== null) return `${problem}, with ${JSON.stringify(query)}`
   }
-  return problems.find(problem => problem !== null) ?? null
+  return null
 }
 
 /** Returns the first difference of two lists of rows or groups, or null. */

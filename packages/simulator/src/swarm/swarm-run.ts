@@ -18,6 +18,7 @@ import { DurableAcknowledgement } from '../checkers/durable-acknowledgement.ts'
 import { finalDatabase } from '../checkers/final-state.ts'
 import type { FinalDatabase, FinalState, Findings } from '../checkers/final-state.ts'
 import { keptDatabases } from '../checkers/kept-databases.ts'
+import { IndexInspector } from '../checkers/index-inspector.ts'
 import { MetadataLog } from '../checkers/metadata-log.ts'
 import { conflictsAreFinal, oneSuccess } from '../checkers/edit-outcomes.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
@@ -80,6 +81,8 @@ const equalPollMs = 5000
 const lastFramesMs = 60_000
 const durabilityShare = 0.2
 const recentLines = 60
+/** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
+const inspectionThinks = 4
 /** Milliseconds between two scrubs of a node in runs with damage. */
 const scrubPauseMs = 60_000
 /** Milliseconds after which each node has read all its data and repaired the damage. */
@@ -138,6 +141,7 @@ class SwarmRun {
   readonly #supervisor: Supervisor
   readonly #metadata: MetadataLog
   readonly #durability: DurableAcknowledgement
+  readonly #inspector: IndexInspector
   readonly #places = new FeedPlaces()
   #reads = 0
 
@@ -151,6 +155,7 @@ class SwarmRun {
     this.#disks = new FaultyDisks(world, dice.fork('disks'), options.syncDelayMs)
     this.#supervisor = new Supervisor(world, this.#disks)
     this.#metadata = new MetadataLog(world)
+    this.#inspector = new IndexInspector(world, dice.fork('index inspector'))
     this.#durability = new DurableAcknowledgement(
       world, this.history, this.#disks, dice.fork('durability'), durabilityShare,
     )
@@ -186,6 +191,7 @@ class SwarmRun {
       if (kind === 'read' && calm && outcome === 'done') count('read in calm weather')
     }
     if (this.#reads > 0) counts['feeds read'] = this.#reads
+    if (this.#inspector.compared > 0) counts['indexes inspected'] = this.#inspector.compared
     for (const name of this.#weather.faults) count(`fault ${name}`)
     return counts
   }
@@ -230,9 +236,12 @@ class SwarmRun {
     let over = false
     const readers = Array.from({ length: this.#options.readers }, (_, index) => this.#reader(`r${index + 1}`))
     const reading = Promise.all(readers.map(reader => reader.run(() => over)))
+    const inspecting = this.#hasViews
+      ? this.#inspector.run(this.#options.thinkMs * inspectionThinks, () => over)
+      : undefined
     await Promise.all(Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody).run()))
     over = true
-    await reading
+    await Promise.all([reading, inspecting])
     this.#reads = readers.reduce((sum, { reads }) => sum + reads, 0)
     injector.stop()
     for (const latecomer of latecomers) latecomer.cancel()

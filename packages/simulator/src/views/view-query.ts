@@ -16,6 +16,11 @@ export interface SwarmQuery {
   readonly update: 'true' | 'false' | 'lazy'
 }
 
+/** The query of all rows. */
+export const wholeView: SwarmQuery = {
+  inclusiveEnd: true, descending: false, skip: 0, limit: null, groupLevel: null, update: 'true',
+}
+
 const skipMax = 3
 const limitMax = 8
 const levelMax = 3
