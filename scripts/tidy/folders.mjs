@@ -84,10 +84,13 @@ export const folders = {
     'feeds': ['contracts', 'control', 'replicas', 'shard-calls'],
     'views': ['contracts', 'control', 'replicas', 'shard-calls'],
     'design-documents': ['contracts', 'control', 'replicas', 'shard-calls'],
-    'coordinator': ['attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls'],
+    'validation': ['contracts', 'control', 'documents', 'replicas', 'shard-calls'],
+    'coordinator': [
+      'attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls', 'validation',
+    ],
     '.': [
       'attachments', 'contracts', 'control', 'coordinator', 'design-documents', 'documents', 'feeds', 'replicas',
-      'shard-calls', 'views',
+      'shard-calls', 'validation', 'views',
     ],
     'anti-entropy': ['control', 'quorum', 'replicas'],
     'database-events': ['contracts', 'control', 'replicas'],

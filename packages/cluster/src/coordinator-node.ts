@@ -42,6 +42,7 @@ import { UnconfirmedWrites } from './replicas/unconfirmed-writes.ts'
 import { diffRevisions } from './coordinator/revisions-diff.ts'
 import { openManyRevisions, openRevisions } from './coordinator/revisions-open.ts'
 import type { ReduceAgain } from './contracts/view-query.ts'
+import { validateEdits } from './validation/write-validation.ts'
 import { cleanViews } from './views/view-cleanup.ts'
 import { viewInfo } from './views/view-info.ts'
 import { reduceView } from './views/view-reduce.ts'
@@ -154,6 +155,10 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
     openManyRevisions: (db, requests, options, context) => openManyRevisions(scope, db, requests, options, context),
     designDocument: async (db, id) => (await designs.open(db)).get(id) ?? null,
     designDocuments: db => designs.open(db),
+    validateDocuments: async (db, writes, user, context) => {
+      const refusals = await validateEdits(scope, db, writes, user, context)
+      return writes.map((_, index) => refusals.get(index))
+    },
     updateDocuments: (db, writes, request, context) =>
       announceDesigns(designs, db, writes, updateDocuments(scope, db, writes, request, context)),
     storeRevisions: (db, writes, request, context) =>

@@ -7,8 +7,8 @@ import type {
   CallContext, indexVerbs, Leaf, ReplicaErrorCode, ShardId, ShardReplica, VerbNames,
 } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { ManualClock, SeededRandom, Turns } from '@sectional/runtime'
-import type { Log, Metrics, Runtime } from '@sectional/runtime'
+import { ManualClock, MemorySandbox, SeededRandom, Turns } from '@sectional/runtime'
+import type { Log, Metrics, Runtime, Sandbox } from '@sectional/runtime'
 import { AntiEntropy } from '../src/anti-entropy/anti-entropy.ts'
 import type { AntiEntropyOptions } from '../src/anti-entropy/anti-entropy-options.ts'
 import type { ClusterState, DatabaseRecord } from '../src/control/cluster-state.ts'
@@ -46,6 +46,8 @@ export interface WorldOptions {
 
 export class ReplicaWorld {
   readonly clock = new ManualClock()
+  /** Runs the validation functions of all nodes. */
+  sandbox: Sandbox = new MemorySandbox()
   readonly nodes: readonly string[]
   readonly calls: { readonly from: string; readonly node: string; readonly verb: Verb }[] = []
   readonly faults = new Map<string, Fault>()
@@ -229,7 +231,10 @@ export class ReplicaWorld {
     let metrics = this.metrics.get(node)
     if (metrics === undefined) this.metrics.set(node, metrics = new TestMetrics())
     const { clock } = this
-    return { clock, turns: new Turns(clock), random: this.#random, log: silentLog, metrics } as unknown as Runtime
+    const { sandbox } = this
+    return {
+      clock, turns: new Turns(clock), random: this.#random, log: silentLog, metrics, sandbox,
+    } as unknown as Runtime
   }
 
   async jitter(): Promise<void> {

@@ -20,9 +20,21 @@ export interface OperationContext {
 
 /** The r of one read; undefined: a majority. Values above n can never be met; values below 1 act as 1. */
 export interface ReadOptions { readonly r?: number }
-/** The w of one write; undefined: a majority. */
+/** The user for whom a document is written. */
+export interface WriteUser {
+  /** null: not logged in. */
+  readonly name: string | null
+  readonly roles: readonly string[]
+}
+
 export interface WriteOptions {
+  /** The number of replicas that must have the write on disk. Undefined: a majority. */
   readonly w?: number
+  /**
+   * The user whose write must pass the validation functions of the database. Undefined: the node itself writes, or the
+   * write was validated before (`validateDocuments`), and nothing is validated.
+   */
+  readonly user?: WriteUser
   /** Bytes of JSON in one partition of a partitioned database, above which only deletions are accepted. */
   readonly partitionBytesMax?: number
 }
@@ -76,7 +88,14 @@ export interface ReplicatedWrite {
 export type WriteOutcome =
   | { readonly kind: 'written'; readonly revision: string; readonly accepted: boolean }
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'error'; readonly error: string; readonly reason: string; readonly status: number }
+  | {
+    readonly kind: 'error'
+    readonly error: string
+    readonly reason: string
+    readonly status: number
+    /** True when a function of a design document caused the error, and not the node. */
+    readonly byFunction?: true
+  }
 
 export interface ListDocumentsOptions {
   /** First and last id in the direction of the list, with the `inclusive` of each. */
@@ -235,6 +254,15 @@ export interface Coordinator {
   designDocument(db: DatabaseRecord, id: string): Promise<DesignDocument | null>
   /** Returns all design documents of a database, like `designDocument`. */
   designDocuments(db: DatabaseRecord): Promise<DesignDocuments>
+  /**
+   * Validates edits as `updateDocuments` does, without writing them.
+   *
+   * @returns for each edit why it is refused; undefined if it passed
+   * @throws ApiError `service_unavailable` when the functions are not known or cannot be called
+   */
+  validateDocuments(
+    db: DatabaseRecord, writes: readonly DocumentWrite[], user: WriteUser, context: OperationContext,
+  ): Promise<readonly (WriteOutcome | undefined)[]>
   /** Returns one outcome per write, in order. Two writes of the same id are processed in order. */
   updateDocuments(
     db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions, context: OperationContext,

@@ -27,5 +27,17 @@ export class DesignDocument {
   }
 }
 
-/** The design documents of one database that are not deleted, by their ids, at one moment. */
-export type DesignDocuments = ReadonlyMap<string, DesignDocument>
+/**
+ * The design documents of one database that are not deleted, by their ids, at one moment. A map does not change after
+ * it was read.
+ */
+export class DesignDocuments extends Map<string, DesignDocument> {
+  #validating: readonly DesignDocument[] | undefined
+
+  /** The documents with the member `validate_doc_update`, in the order of their ids. */
+  get validating(): readonly DesignDocument[] {
+    return this.#validating ??= [...this.values()]
+      .filter(({ members }) => (members['validate_doc_update'] ?? null) !== null)
+      .sort((a, b) => a.id < b.id ? -1 : 1)
+  }
+}

@@ -2,6 +2,7 @@ import { ApiError, documentLeavesMax, treeRevisionsMax } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { ReplicatedWrite, OperationContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
+import { passesUnvalidated, validateRevisions, writePassed } from '../validation/write-validation.ts'
 import { errorOutcome } from '../documents/write-outcome.ts'
 import { shardFailure } from '../replicas/replica-failures.ts'
 import { distributeRevisions } from '../documents/revisions-distribution.ts'
@@ -21,10 +22,19 @@ const smallBatch = 200
 const joiningAncestorsMax = 10_000
 
 /**
- * Stores revisions that come with their history (`new_edits=false`). There is nothing to decide: all replicas merge
- * them at the same time.
+ * Stores revisions that come with their history (`new_edits=false`), after their validation. There is nothing to
+ * decide: all replicas merge them at the same time.
  */
 export async function storeRevisions(
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions,
+  context: OperationContext,
+): Promise<readonly WriteOutcome[]> {
+  if (passesUnvalidated(scope, db, writes, options)) return storeValidated(scope, db, writes, options, context)
+  const refusals = await validateRevisions(scope, db, writes, options.user!, context)
+  return writePassed(writes, refusals, passed => storeValidated(scope, db, passed, options, context))
+}
+
+async function storeValidated(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], options: WriteOptions,
   context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {

@@ -12,6 +12,7 @@ import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { distributeRevisions } from '../documents/revisions-distribution.ts'
 import { batchByShard } from '../shard-calls/shard-batches.ts'
 import type { ShardBatch } from '../shard-calls/shard-batches.ts'
+import { passesUnvalidated, validateEdits, writePassed } from '../validation/write-validation.ts'
 import { errorOutcome } from '../documents/write-outcome.ts'
 import { WriteTally } from '../documents/write-tally.ts'
 
@@ -22,10 +23,19 @@ import { WriteTally } from '../documents/write-tally.ts'
 const smallBatch = 200
 
 /**
- * Makes interactive edits: one replica per shard decides them, then the others receive the revisions. Returns one
- * outcome per write, in order.
+ * Makes interactive edits: they are validated, one replica per shard decides them, then the others receive the
+ * revisions. Returns one outcome per write, in order.
  */
 export async function updateDocuments(
+  scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions,
+  context: OperationContext,
+): Promise<readonly WriteOutcome[]> {
+  if (passesUnvalidated(scope, db, writes, options)) return updateValidated(scope, db, writes, options, context)
+  const refusals = await validateEdits(scope, db, writes, options.user!, context)
+  return writePassed(writes, refusals, passed => updateValidated(scope, db, passed, options, context))
+}
+
+async function updateValidated(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly DocumentWrite[], options: WriteOptions,
   context: OperationContext,
 ): Promise<readonly WriteOutcome[]> {

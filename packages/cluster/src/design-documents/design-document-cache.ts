@@ -15,7 +15,7 @@
 import { ApiError } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
 import type { Runtime } from '@sectional/runtime'
-import type { DesignDocuments } from '../contracts/design-document.ts'
+import { DesignDocuments } from '../contracts/design-document.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { DesignDocumentOptions } from './design-document-options.ts'
 import { bytesOf } from './design-documents-read.ts'
@@ -151,7 +151,7 @@ export class DesignDocumentCache {
     const begunAt = this.#clock.monotonic()
     try {
       const { documents, confirmed } = await this.#read(
-        db, entry.documents ?? new Map(), Math.floor(this.#options.bytesMax() / memoryFactor),
+        db, entry.documents ?? new DesignDocuments(), Math.floor(this.#options.bytesMax() / memoryFactor),
       )
       entry.documents = documents
       entry.covered = changes

@@ -1,8 +1,7 @@
 import { ApiError, compareRevisions, designPrefix, mapBounded } from '@sectional/core'
 import type { CallContext } from '@sectional/core'
 import type { OpenDocumentOptions, OpenedDocument, OperationContext } from '../contracts/coordinator.ts'
-import { DesignDocument } from '../contracts/design-document.ts'
-import type { DesignDocuments } from '../contracts/design-document.ts'
+import { DesignDocument, DesignDocuments } from '../contracts/design-document.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { Peer } from '../replicas/replica-access.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
@@ -38,7 +37,7 @@ export async function readDesignDocuments(
     const { replies, met } = await collectReplies(scope, place, undefined, peer => listRevisions(peer, call))
     return { lists: replies.map(({ value }) => value), met, place }
   })
-  const documents = new Map<string, DesignDocument>()
+  const documents = new DesignDocuments()
   const changed: { readonly id: string; readonly met: boolean }[] = []
   for (const { lists, met, place } of shards) {
     const ids = new Set(lists.flatMap(list => [...list.keys()]))
@@ -58,7 +57,9 @@ export async function readDesignDocuments(
     if (bytes > bytesMax) throw tooLarge()
     documents.set(id, document)
   })
-  return { documents, confirmed: shards.every(({ met }) => met) }
+  const isKnown = changed.length === 0 && documents.size === known.size
+  // The same map for the same documents, so that callers can keep what they derive from it.
+  return { documents: isKnown ? known : documents, confirmed: shards.every(({ met }) => met) }
 }
 
 /** Design documents that one reading opens concurrently. */

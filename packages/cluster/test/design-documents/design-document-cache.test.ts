@@ -1,7 +1,7 @@
 import { ApiError } from '@sectional/core'
 import { createMemoryRuntime, ManualClock } from '@sectional/runtime'
 import { expect } from 'chai'
-import { DesignDocument } from '../../src/contracts/design-document.ts'
+import { DesignDocument, DesignDocuments } from '../../src/contracts/design-document.ts'
 import type { DatabaseRecord } from '../../src/control/cluster-state.ts'
 import { DesignDocumentCache } from '../../src/design-documents/design-document-cache.ts'
 import { defaultDesignDocumentOptions } from '../../src/design-documents/design-document-options.ts'
@@ -13,7 +13,7 @@ function database(name: string): DatabaseRecord {
 
 function read(revision: string, bytes = 2): DesignDocumentsRead {
   const document = new DesignDocument('_design/d', revision, Buffer.alloc(bytes, ' '))
-  return { documents: new Map([[document.id, document]]), confirmed: true }
+  return { documents: new DesignDocuments([[document.id, document]]), confirmed: true }
 }
 
 /** A cache whose readings the test ends. */

@@ -1,6 +1,6 @@
 /** Writes one edit of a document: its parent revision, the write, and the response. */
 import { ApiError, type AttachmentRecord } from '@sectional/core'
-import type { OperationContext } from '@sectional/cluster'
+import type { DocumentWrite, OperationContext, WriteUser } from '@sectional/cluster'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { documentWrite, requireWritten, writeQuorum } from './document-writing.ts'
@@ -28,19 +28,44 @@ const nothing: EditBase = { body: Buffer.from('{}'), deleted: false, attachments
 const everyReplica = 1000
 
 /**
- * Writes one edit.
+ * Writes one edit for the user of the request, after its validation.
  *
  * @param context the context of the coordinator's call: the request, or one that outlives the request (`batch=ok`)
- * @throws ApiError `conflict`, or an error of the coordinator
+ * @throws ApiError `conflict`, the refusal of a validation function, or an error of the coordinator
  */
 export async function update(
   edit: Edit, request: RequestContext, services: Services, context: OperationContext,
 ): Promise<Written> {
-  const write = documentWrite(edit.id, edit.parent, edit.deleted, edit.body, edit.attachments)
-  const [outcome] = await services.coordinator.updateDocuments(request.database, [write], {
-    w: writeQuorum(request), partitionBytesMax: services.options.partitionBytesMax,
+  return writeEdit(edit, request, services, context, request.user)
+}
+
+/**
+ * Validates an edit and returns a function that writes it later without another validation (`batch=ok`).
+ *
+ * @throws ApiError when a validation function refuses the edit, or when the functions cannot be called
+ */
+export async function validated(
+  edit: Edit, request: RequestContext, services: Services,
+): Promise<(context: OperationContext) => Promise<Written>> {
+  const write = editWrite(edit)
+  const [refusal] = await services.coordinator.validateDocuments(request.database, [write], request.user, request)
+  if (refusal?.kind === 'error') requireWritten(refusal)
+  return context => refusal === undefined
+    ? writeEdit(edit, request, services, context, undefined)
+    : Promise.reject(new ApiError('conflict'))
+}
+
+async function writeEdit(
+  edit: Edit, request: RequestContext, services: Services, context: OperationContext, user: WriteUser | undefined,
+): Promise<Written> {
+  const [outcome] = await services.coordinator.updateDocuments(request.database, [editWrite(edit)], {
+    w: writeQuorum(request), partitionBytesMax: services.options.partitionBytesMax, user,
   }, context)
   return requireWritten(outcome!)
+}
+
+function editWrite({ id, parent, deleted, body, attachments }: Edit): DocumentWrite {
+  return documentWrite(id, parent, deleted, body, attachments)
 }
 
 /** Returns the response body for a document that was written. */

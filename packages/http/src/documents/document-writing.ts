@@ -4,6 +4,7 @@ import {
   revisionHash, type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
 } from '@sectional/core'
 import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/cluster'
+import { FunctionError } from '../messages/function-error.ts'
 import { checkDesignDocument } from './design-document.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -116,13 +117,14 @@ const comeBack = { 'Retry-After': '1' }
 
 /**
  * Returns the written revision.
- * @throws ApiError for a conflict and for an error of the coordinator
+ * @throws ApiError for a conflict and for an error of the coordinator, FunctionError for the refusal of a function
  */
 export function requireWritten(outcome: WriteOutcome): { readonly revision: string; readonly accepted: boolean } {
   switch (outcome.kind) {
     case 'written': return outcome
     case 'conflict': throw new ApiError('conflict')
     case 'error':
+      if (outcome.byFunction) throw new FunctionError(outcome.status, outcome.error, outcome.reason)
       throw new ApiError(
         registryName(outcome.error, outcome.status), outcome.reason,
         outcome.status === 503 ? { headers: comeBack } : {},

@@ -18,7 +18,7 @@ export function renderError(request: RequestContext, services: Services, thrown:
   const headers: Record<string, string> = { ...error.headers }
   if (error.status === 401) challenge(request, services, headers)
   const body: Record<string, unknown> = { error: error.error, reason: error.reason }
-  if (error.error === 'unknown_error') body['ref'] = crc32(stackOf(thrown))
+  if (error.error === 'unknown_error' && !(error instanceof FunctionError)) body['ref'] = crc32(stackOf(thrown))
   sendJson(request, services, error.status, body, headers)
 }
 

@@ -143,7 +143,9 @@ async function updateAll(
       return documentWrite(id, document.revision, document.deleted, document.body, attachments)
     })
     const { partitionBytesMax } = services.options
-    return services.coordinator.updateDocuments(request.database, writes, { w, partitionBytesMax }, request)
+    return services.coordinator.updateDocuments(
+      request.database, writes, { w, partitionBytesMax, user: request.user }, request,
+    )
   })
 }
 
@@ -154,7 +156,7 @@ async function storeAll(
     const writes: ReplicatedWrite[] = rest.map(({ id, document, attachments }) => (
       { id, path: document.path!, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
     ))
-    return services.coordinator.storeRevisions(request.database, writes, { w }, request)
+    return services.coordinator.storeRevisions(request.database, writes, { w, user: request.user }, request)
   })
 }
 

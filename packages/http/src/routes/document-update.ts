@@ -8,7 +8,7 @@ import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { readDocumentBody, requireJsonType } from '../messages/body.ts'
 import { checkDesignFunctions } from '../documents/design-functions.ts'
-import { update, writtenBody, type Edit, type Written } from '../documents/document-edit.ts'
+import { update, validated, writtenBody, type Edit, type Written } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import {
   answerBatched, checkWrittenDocument, documentIdRules, isBatched, keepsRevision, namedRevision, postedId,
@@ -53,7 +53,7 @@ async function putReplicated(
   const path = document.path ?? { start: generation, ids: [hash] }
   const write = { id, path, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
   const [outcome] = await services.coordinator.storeRevisions(
-    request.database, [write], { w: writeQuorum(request) }, request,
+    request.database, [write], { w: writeQuorum(request), user: request.user }, request,
   )
   const written = requireWritten(outcome!)
   if (isBatched(request)) return answerBatched(id, request, services)
@@ -161,11 +161,15 @@ function copyTarget(request: RequestContext, services: Services): CopyTarget {
   return { id, revision: formatRevision(parseRevision(decodeText(query.slice('rev='.length), true))) }
 }
 
-/** Answers `batch=ok` with 202 before the document is written. A conflict is only logged. */
+/**
+ * Answers `batch=ok` with 202 before the document is written. It is validated before that, because nobody reads a later
+ * error. A conflict is only logged.
+ */
 async function acceptBatched(edit: Edit, request: RequestContext, services: Services): Promise<void> {
+  const write = await validated(edit, request, services)
   await services.batches.accept(request.requestId, edit.id, edit.body.length, async context => {
     try {
-      await update(edit, request, services, context)
+      await write(context)
       return null
     } catch (error) {
       if (error instanceof ApiError && error.status < 500) return error.reason

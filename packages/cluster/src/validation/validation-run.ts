@@ -1,0 +1,89 @@
+import { ApiError } from '@sectional/core'
+import { failureText, SandboxError } from '@sectional/runtime'
+import type { CallOutcome, Sandbox, SandboxFunction } from '@sectional/runtime'
+import type { WriteOutcome } from '../contracts/coordinator.ts'
+import type { Validator } from './validation-functions.ts'
+
+/**
+ * Calls all validators with each list of arguments.
+ *
+ * @returns why a write is refused; undefined for the writes that passed
+ * @throws ApiError `service_unavailable` when functions cannot be called now, or not on this machine
+ */
+export async function runValidators(
+  sandbox: Sandbox, validators: readonly Validator[], argumentLists: readonly Buffer[],
+): Promise<readonly (WriteOutcome | undefined)[]> {
+  const refusals = new Array<WriteOutcome | undefined>(argumentLists.length)
+  for (const validator of validators) {
+    const open = [...argumentLists.keys()].filter(index => refusals[index] === undefined)
+    if (open.length === 0) break
+    const results = await validate(sandbox, validator, open.map(index => argumentLists[index]!))
+    for (const [i, index] of open.entries()) refusals[index] = results[i]
+  }
+  return refusals
+}
+
+async function validate(
+  sandbox: Sandbox, validator: Validator, argumentLists: readonly Buffer[],
+): Promise<readonly (WriteOutcome | undefined)[]> {
+  if (validator.kind === 'unsupported') {
+    const { designDocument, language } = validator
+    const reason = `validate_doc_update of ${designDocument} is in the language ${language}, which is not available.`
+    return argumentLists.map(() => refusedBy(new ApiError('not_implemented', reason)))
+  }
+  const { called } = validator
+  try {
+    return (await sandbox.call(called, argumentLists)).map(refusal)
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error
+    const failure = refusedBy(callFailure(error, called))
+    return argumentLists.map(() => failure)
+  }
+}
+
+/** @throws ApiError when no function can be called, so that the whole request fails before anything is written */
+function callFailure({ code, message, position }: SandboxError, { designDocument }: SandboxFunction): ApiError {
+  const text = `validate_doc_update of ${designDocument}: ${failureText(message, position)}`
+  switch (code) {
+    case 'overloaded': case 'unsupported': case 'closed':
+      throw new ApiError('service_unavailable', text, { headers: { 'Retry-After': '1' } })
+    case 'timeout': return new ApiError('timeout', text)
+    default: return new ApiError('unknown_error', text)
+  }
+}
+
+/** Returns undefined when the function accepted the write. What it returned has no meaning. */
+function refusal(outcome: CallOutcome): WriteOutcome | undefined {
+  switch (outcome.kind) {
+    case 'value': return undefined
+    case 'error': return refusedBy(new ApiError('unknown_error', failureText(outcome.message, outcome)))
+    case 'thrown': return refusedBy(thrownError(outcome.json))
+  }
+}
+
+function refusedBy({ error, reason, status }: ApiError): WriteOutcome {
+  return { kind: 'error', error, reason, status, byFunction: true }
+}
+
+function thrownError(json: string): ApiError {
+  const thrown: unknown = parsed(json)
+  if (typeof thrown === 'object' && thrown !== null) {
+    for (const name of ['forbidden', 'unauthorized'] as const) {
+      if (Object.hasOwn(thrown, name)) return new ApiError(name, text((thrown as Record<string, unknown>)[name]))
+    }
+  }
+  return new ApiError('unknown_error', text(thrown))
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value) ?? 'undefined'
+}
+
+/** A function can replace `JSON` in its isolate, so that the text may be none. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return json
+  }
+}

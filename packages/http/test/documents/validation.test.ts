@@ -1,0 +1,85 @@
+import { expect } from 'chai'
+import { MemoryNode } from '../memory-node.ts'
+
+const refuseBad = `(doc, old, user) => {
+  if (doc.bad || (doc._attachments && doc._attachments["bad.exe"])) throw { forbidden: "bad" }
+  if (doc._deleted && old.keep) throw { forbidden: "it stays" }
+  if (doc.login && !user.name) throw { unauthorized: "Please log in." }
+  if (doc.broken) throw new Error("broken")
+}`
+
+describe('validation functions', () => {
+  let node: MemoryNode
+  beforeEach(async () => {
+    node = new MemoryNode()
+    await node.put('/db')
+    await node.put('/db/_design/v', { validate_doc_update: refuseBad })
+  })
+  afterEach(() => node.stop())
+
+  async function revision(id: string, value: object): Promise<string> {
+    return (await node.put(`/db/${id}`, value)).json.rev
+  }
+
+  const refused = { error: 'forbidden', reason: 'bad' }
+
+  it('decide about PUT, POST and attachments', async () => {
+    expect(await node.put('/db/x', { bad: 1 })).to.deep.include({ status: 403, json: refused })
+    expect(await node.post('/db', { bad: 1 })).to.deep.include({ status: 403, json: refused })
+    expect((await node.get('/db/x')).status).to.equal(404)
+    const rev = await revision('y', {})
+    expect(await node.put(`/db/y/bad.exe?rev=${rev}`, 'x')).to.deep.include({ status: 403, json: refused })
+    expect((await node.put(`/db/y/good.txt?rev=${rev}`, 'x')).status).to.equal(201)
+  })
+
+  it('decide about deletions', async () => {
+    const rev = await revision('x', { keep: true })
+    const answer = await node.delete(`/db/x?rev=${rev}`)
+    expect(answer).to.deep.include({ status: 403, json: { error: 'forbidden', reason: 'it stays' } })
+    expect((await node.get('/db/x')).status).to.equal(200)
+  })
+
+  it('decide about revisions with their history', async () => {
+    const rev = `1-${'a'.repeat(32)}`
+    const put = await node.put('/db/x?new_edits=false', { _rev: rev, bad: 1 })
+    expect(put).to.deep.include({ status: 403, json: refused })
+    const bulk = await node.post('/db/_bulk_docs', {
+      new_edits: false, docs: [{ _id: 'x', _rev: rev, bad: 1 }, { _id: 'y', _rev: rev }],
+    })
+    expect(bulk).to.deep.include({ status: 201, json: [{ id: 'x', rev, ...refused }] })
+    expect((await node.get('/db/y')).status).to.equal(200)
+  })
+
+  it('decide before the answer to batch=ok', async () => {
+    expect(await node.put('/db/x?batch=ok', { bad: 1 })).to.deep.include({ status: 403, json: refused })
+    expect((await node.put('/db/y?batch=ok', {})).status).to.equal(202)
+    await node.api.stop()
+    const context = { requestId: 'test', signal: new AbortController().signal }
+    const database = node.control.state()!.databases.get('db')!
+    expect(await node.coordinator.openDocument(database, 'y', {}, context)).to.not.equal(null)
+    expect(await node.coordinator.openDocument(database, 'x', {}, context)).to.equal(null)
+  })
+
+  it('refuse single rows of _bulk_docs, conflict first', async () => {
+    await revision('x', {})
+    const docs = [{ _id: 'x', bad: 1 }, { _id: 'y', bad: 1 }, { _id: 'z' }]
+    const bulk = await node.post('/db/_bulk_docs', { docs })
+    expect(bulk.status).to.equal(201)
+    expect(bulk.json.map((row: any) => row.error ?? 'ok')).to.deep.equal(['conflict', 'forbidden', 'ok'])
+  })
+
+  it('may ask for a login', async () => {
+    await node.put('/db/_security', { members: { names: [], roles: [] }, admins: { names: [], roles: [] } })
+    const anonymous = await node.put('/db/x', { login: true }, { authorization: '' })
+    expect(anonymous).to.deep.include({ status: 401, json: { error: 'unauthorized', reason: 'Please log in.' } })
+    expect((await node.put('/db/x', { login: true })).status).to.equal(201)
+  })
+
+  it('answer 500 without a reference to the log when they fail', async () => {
+    const failed = await node.put('/db/x', { broken: 1 })
+    expect([failed.status, Object.keys(failed.json)]).to.deep.equal([500, ['error', 'reason']])
+    expect(failed.json).to.have.property('error', 'unknown_error')
+    expect(failed.json.reason).to.include('broken')
+    expect(node.log.lines.filter(({ level }) => level === 'error')).to.deep.equal([])
+  })
+})
