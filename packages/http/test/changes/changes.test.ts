@@ -222,6 +222,19 @@ describe('the changes feed', () => {
     expect((await node.get(`/db/_changes?since=${since}`)).json.results).to.deep.equal([])
   })
 
+  it('ends after its timeout although changes come that its filter leaves out', async () => {
+    const waiting = node.get('/db/_changes?feed=continuous&filter=_design&timeout=1000')
+    const begin = node.clock.monotonic()
+    let endedAt = Infinity
+    const ended = waiting.then(() => { endedAt = node.clock.monotonic() })
+    for (let step = 1; step <= 20; step++) {
+      await node.clock.advance(100)
+      if (step % 4 === 0) await write(`d${step}`)
+    }
+    await node.during(ended)
+    expect(endedAt - begin).to.be.within(1000, 1200)
+  })
+
   it('leaves out tokens by seq_interval', async () => {
     await write('a', 'b', 'c')
     const sequences = (await node.get('/db/_changes?seq_interval=2&limit=3')).json.results.map((result: any) =>
