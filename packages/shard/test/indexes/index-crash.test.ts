@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { compareUtf8, indexId, withoutHead } from '@sectional/core'
+import { compareUtf8, indexId, newestPosition, withoutHead } from '@sectional/core'
 import type { CallContext, ChangeReplica, IndexDefinition, IndexHead, ScanChangesRequest } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { MemoryDisk, MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
@@ -9,6 +9,7 @@ import { BuildQueue } from '../../src/indexes/build-queue.ts'
 import { placeKey, placeText } from '../../src/indexes/index-keys.ts'
 import { indexStoreName, IndexStore } from '../../src/indexes/index-store.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
+import { addDigest, digestText, documentDigest, emptyDigest } from '../../src/indexes/rows-digest.ts'
 import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
 import { context, edit, silentLog } from '../shard-world.ts'
 
@@ -55,7 +56,8 @@ function inSmallPages(replica: MemoryShardReplica, pageRows: number): ChangeRepl
 /** A durable replica, and indexes of it that crash. */
 class CrashWorld {
   readonly disk = new MemoryDisk()
-  readonly #replica = new MemoryShardReplica({ history: 'one' })
+  #replica = new MemoryShardReplica({ history: 'one' })
+  #histories = 1
   readonly #pageRows: number
   /** The rows of the states that builds have reached, by version. */
   readonly #versions = new Map<string, readonly string[]>()
@@ -74,9 +76,13 @@ class CrashWorld {
   async start(): Promise<void> {
     const random = new SeededRandom(++this.#starts)
     this.#store = await IndexStore.open({ storage: this.#storage, log: silentLog, random })
+    this.#open()
+  }
+
+  #open(): void {
     const clock = new RealClock()
     this.#indexes = new ShardIndexes({
-      owner: 'shard', store: this.#store, replica: inSmallPages(this.#replica, this.#pageRows), indexer,
+      owner: 'shard', store: this.#store!, replica: inSmallPages(this.#replica, this.#pageRows), indexer,
       queue: new BuildQueue(), clock, turns: new Turns(clock),
     })
   }
@@ -95,6 +101,39 @@ class CrashWorld {
     const paths = (found?.leaves ?? []).map(({ revision }) =>
       ({ start: parseInt(revision), ids: [revision.split('-')[1]!] }))
     await this.#replica.purgeDocuments({ purges: [{ uuid: `purge-${++this.#purges}`, id, paths }] }, context)
+  }
+
+  /** Replaces the replica by one with another history that has the same documents, in another order. */
+  async replace(): Promise<void> {
+    const old = this.#replica
+    this.#replica = new MemoryShardReplica({ history: `history-${++this.#histories}` })
+    const documents: { readonly id: string; readonly plan: Plan }[] = []
+    for await (const page of old.scanDocuments({ descending: true, body: true, leaves: false }, context)) {
+      for (const { id, body } of page) documents.push({ id, plan: JSON.parse(Buffer.from(body!).toString()) as Plan })
+    }
+    for (const { id, plan } of documents) await this.write(id, plan)
+    // The indexes of a replica never read another one: its history names other indexes.
+    await this.#indexes!.close()
+    this.#open()
+  }
+
+  /** Lets a build run until it has ended, or the indexes have crashed. Resolves also when it fails. */
+  async attempt(): Promise<void> {
+    const request = { definition, through: 'newest' as const, waitMs: 5000 }
+    await this.#indexes!.buildIndex(request, context).catch(() => {})
+  }
+
+  /** Loses the store of indexes, as when the disk is replaced and the documents come from other replicas. */
+  async loseStore(): Promise<void> {
+    this.#storage = this.#storage.crash()
+    await this.#indexes!.close()
+    await this.#storage.remove(indexStoreName)
+    await this.start()
+  }
+
+  /** Makes the replica forget its purges, so that an index that has not read them must begin anew. */
+  async forgetPurges(): Promise<void> {
+    await this.#replica.trimPurges((await newestPosition(this.#replica, context)).sequence, context)
   }
 
   /** Begins a build, and lets it run for some turns. */
@@ -174,12 +213,14 @@ class CrashWorld {
     await this.build()
     const expected: { readonly place: string; readonly value: string }[] = []
     let failed = 0
+    let digest = emptyDigest
     const request = { descending: false, body: true, leaves: false }
     for await (const page of this.#replica.scanDocuments(request, context)) {
       for (const { id, body } of page) {
         const plan = JSON.parse(Buffer.from(body!).toString()) as Plan
         if (plan.rows === 0) failed++
         else {
+          digest = addDigest(digest, documentDigest(id, mapped(plan)))
           expected.push(...mapped(plan).map(({ key, value }, number) =>
             ({ place: placeText({ key, id, number }), value: Buffer.from(value).toString() })))
         }
@@ -187,7 +228,8 @@ class CrashWorld {
     }
     expected.sort((a, b) => compareUtf8(a.place, b.place))
     expect(await this.rows()).to.deep.equal(expected.map(({ place, value }) => `${place}=${value}`))
-    expect((await this.#indexes!.indexInfo(index, context)).failedCount).to.equal(failed)
+    const { failedCount, version } = await this.#indexes!.indexInfo(index, context)
+    expect([failedCount, version]).to.deep.equal([failed, digestText(digest)])
   }
 }
 
@@ -199,6 +241,7 @@ type Step =
   | { readonly kind: 'read' }
   | { readonly kind: 'fail'; readonly landed: boolean }
   | { readonly kind: 'crash'; readonly lost: number }
+  | { readonly kind: 'replace' | 'lose' | 'forget' }
 
 const id = fc.integer({ min: 0, max: 12 })
 const plan = fc.record({ value: fc.integer({ min: 0, max: 4 }), rows: fc.constantFrom(0, 1, 3, 40, 90) })
@@ -209,6 +252,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'build' as const }) },
   { weight: 4, arbitrary: fc.constant({ kind: 'read' as const }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail' as const), landed: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constantFrom('replace' as const, 'lose' as const, 'forget' as const) }),
+  },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('crash' as const), lost: fc.integer({ min: 0, max: 12 }) }) },
 )
 
@@ -231,7 +278,10 @@ describe('indexes under crashes', () => {
           world.disk.setFaults({
             failWrite: () => failures++ === 0 ? 'io' : undefined, landFailed: () => each.landed,
           })
-        } else if (each.kind === 'crash') {
+        } else if (each.kind === 'replace') await world.replace()
+        else if (each.kind === 'forget') await world.forgetPurges()
+        else if (each.kind === 'lose') await world.loseStore()
+        else if (each.kind === 'crash') {
           await world.crash(each.lost)
           crashes++
           await world.rows()
@@ -248,4 +298,41 @@ describe('indexes under crashes', () => {
     expect(crashes).to.be.above(100)
     expect(compared).to.be.above(2000)
   }).timeout(60_000)
+
+  it('are consistent when the process ends at any read or write of the store', async () => {
+    let ended = false
+    for (let at = 1; !ended; at++) {
+      const world = new CrashWorld(3)
+      await world.start()
+      const crashes = Promise.withResolvers<boolean>()
+      let operations = 0
+      const count = (): undefined => {
+        if (++operations === at) crashes.resolve(false)
+      }
+      let isStopped = false
+      const write = async (ids: readonly number[], plan: (id: number) => Plan | null): Promise<void> => {
+        for (const each of ids) if (!isStopped) await world.write(`d${each}`, plan(each))
+      }
+      const work = async (): Promise<void> => {
+        await write([1, 2, 3, 4, 5, 6], each => ({ value: each, rows: 90 }))
+        await world.attempt()
+        await write([2, 3, 7], each => each === 3 ? null : { value: each + 1, rows: 40 })
+        if (!isStopped) await world.purge('d4')
+        await world.attempt()
+        if (isStopped) return
+        await world.replace()
+        await world.attempt()
+      }
+      world.disk.setFaults({ failWrite: count, failRead: count })
+      const working = work()
+      ended = await Promise.race([working.then(() => true), crashes.promise])
+      isStopped = true
+      await world.crash(at % 4)
+      await working
+      await world.rows()
+      await world.check()
+      await world.stop()
+      expect(at).to.be.below(2000)
+    }
+  }).timeout(120_000)
 })
