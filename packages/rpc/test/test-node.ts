@@ -21,10 +21,12 @@ export function logged(node: TestNode, level: string, pattern: RegExp): readonly
 
 /** A control peer that gives fixed answers and records the consensus messages that it receives. */
 export class RecordingControl implements ControlPeer {
-  readonly raft: RaftMessage[] = []
+  readonly raft: RaftMessage[]
+  readonly designChanges: string[]
   readonly from: PeerIdentity
   readonly self: PeerIdentity
-  constructor(self: PeerIdentity, from: PeerIdentity, raft: RaftMessage[]) {
+  constructor(self: PeerIdentity, from: PeerIdentity, raft: RaftMessage[] = [], designChanges: string[] = []) {
+    this.designChanges = designChanges
     this.self = self
     this.from = from
     this.raft = raft
@@ -37,7 +39,6 @@ export class RecordingControl implements ControlPeer {
   }
   async join() { return { kind: 'admitted' as const, clusterId: 'c1' } }
   async propose(command: unknown) { return { kind: 'applied' as const, index: 7, result: { command } } }
-  readonly designChanges: string[] = []
   async designChanged(incarnation: string) { this.designChanges.push(incarnation) }
   async ask({ question, argument }: AskRequest) { return { question, argument, from: this.from.node } }
 }
@@ -59,6 +60,8 @@ export class TestNode {
   readonly metrics: Metrics
   readonly peers: ListeningPeerNetwork
   readonly raft: RaftMessage[] = []
+  /** Incarnations of databases about which peers sent a notice. */
+  readonly designChanges: string[] = []
   readonly changes: string[] = []
   replica: ShardReplica | undefined = new MemoryShardReplica({ history: 'h1' })
   indexes: IndexReplica | undefined
@@ -78,7 +81,7 @@ export class TestNode {
 
   get handlers(): PeerHandlers {
     return {
-      control: from => new RecordingControl(this.identity, from, this.raft),
+      control: from => new RecordingControl(this.identity, from, this.raft, this.designChanges),
       replica: asked => asked.incarnation === shard.incarnation ? this.replica : undefined,
       indexes: asked => asked.incarnation === shard.incarnation ? this.indexes : undefined,
     }

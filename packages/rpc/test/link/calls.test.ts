@@ -240,7 +240,7 @@ describe('calls over a link', () => {
   })
 
   it('to a control peer transmit JSON and every kind of reply', async () => {
-    const [a] = await pairServing({})
+    const [a, b] = await pairServing({})
     const control = a.peers.control('b')
     assert.deepEqual(await control.status(context), {
       node: 'b', address: 'b:1', clusterId: 'c1', fresh: false, leader: null,
@@ -252,6 +252,8 @@ describe('calls over a link', () => {
     assert.deepEqual(await control.ask(question, context), { ...question, from: 'a' })
     const bare = { question: 'system', argument: undefined } as const
     assert.deepEqual(await control.ask(bare, context), { question: 'system', from: 'a' })
+    await control.designChanged('incarnation', context)
+    assert.deepEqual(b.designChanges, ['incarnation'])
   })
 
   it('of consensus are sent one way and arrive in order, whatever their type', async () => {
