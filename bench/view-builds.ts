@@ -8,6 +8,8 @@ import { order } from './view-documents.ts'
 /** Milliseconds that the node gets to end what it does after documents were stored. */
 const settleMs = 3000
 const bulkDocuments = 1000
+/** The folder of the store of indexes in the data of a node. */
+const indexFolder = 'stores/indexes'
 
 /** What a build or a bare program took; CPU time is that of all threads and child processes. */
 export interface MeasuredBuild { readonly documents: number; readonly seconds: number; readonly cpuUs: number }
@@ -88,14 +90,14 @@ export async function measureLargeBuild(
   await pause(settleMs)
   const before = residentMiB(processId)
   resetPeak(processId)
-  const bytesBefore = cluster.dataBytes(0, 'indexes')
+  const bytesBefore = cluster.dataBytes(0, indexFolder)
   let children = 0
   const sampling = setInterval(() => {
     children = Math.max(children, childrenOf(processId).reduce((sum, child) => sum + residentMiB(child), 0))
   }, 200)
   try {
     const { seconds, cpuUs } = await measureBuild(cluster, database, documents, 'rows', view)
-    const bytes = (cluster.dataBytes(0, 'indexes') - bytesBefore) / documents
+    const bytes = (cluster.dataBytes(0, indexFolder) - bytesBefore) / documents
     const line = `${documents} documents with one row each: ${Math.round(documents / seconds)} documents/s, `
       + `${cpuUs.toFixed(1)} us CPU for a document; largest resident memory ${peakMiB(processId).toFixed(0)} MiB `
       + `(${before.toFixed(0)} MiB before), ${children.toFixed(0)} MiB in child processes; `

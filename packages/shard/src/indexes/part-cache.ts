@@ -6,7 +6,7 @@ export interface PartCache {
 }
 
 /** Bytes of memory of all parts of a node. */
-export const partCacheBytesMax = 32 * 1024 * 1024
+export const partCacheBytesMax = 64 * 1024 * 1024
 
 interface CachedPart { readonly part: unknown; readonly bytes: number }
 

@@ -170,14 +170,21 @@ function createInvoker(): (called: unknown, receiver: unknown, argumentList: rea
  */
 function createFreezer(): (value: unknown) => void {
   const { freeze, keys } = Object
-  return function freezeAll(value) {
-    if (typeof value !== 'object' || value === null) return
-    freeze(value)
-    const names = keys(value)
-    for (let index = 0; index < names.length; index++) {
-      freezeAll((value as Record<string, unknown>)[names[index] as string])
-    }
+  const { isArray } = Array
+  function freezeMember(value: unknown): void {
+    if (typeof value === 'object' && value !== null) freezeAll(value)
   }
+  function freezeAll(value: object): void {
+    if (isArray(value)) for (let index = 0; index < value.length; index++) freezeMember(value[index])
+    else {
+      const names = keys(value)
+      for (let index = 0; index < names.length; index++) {
+        freezeMember((value as Record<string, unknown>)[names[index] as string])
+      }
+    }
+    freeze(value)
+  }
+  return freezeMember
 }
 
 interface Texts {
