@@ -38,14 +38,19 @@ function* scanRuns(
 ): RunScan<Answer | undefined> {
   if (after !== undefined || skip > 0 || ranges.length > rangesMax) return undefined
   if (limit > rowsMax && state.rowCount > rowsMax && ranges.some(isEverything)) return undefined
-  const rowsBefore = yield* countBefore(tree, ranges[0] ?? {}, state.rowCount, descending)
+  const first = firstRun(tree, ranges[0] ?? {}, descending)
+  const firstRows = first && (tree.rowsInMemory(first.run) ?? (yield first.run))
+  const rowsOf = function* (run: Run): RunScan<readonly StoredRow[]> {
+    return firstRows !== undefined && run.from === first!.run.from
+      ? firstRows : tree.rowsInMemory(run) ?? (yield run)
+  }
   const rows: IndexRow[] = []
   for (const [range, bounds] of ranges.entries()) {
     const places = placeRange(bounds)
     if (compareUtf8(places.from, places.to) >= 0) continue
-    for (const run of runsOf(tree, places, descending)) {
+    for (const run of runsOf(tree, places, descending, range === 0 ? first : undefined)) {
       if (rows.length >= limit) break
-      const found = rowsWithin(tree.rowsInMemory(run) ?? (yield run), places)
+      const found = rowsWithin(yield* rowsOf(run), places)
       for (const row of (descending ? found.toReversed() : found).slice(0, limit - rows.length)) {
         const { key, id, number } = rowPlace(row)
         rows.push({ kind: 'row', range, key, id, number, value: row.value })
@@ -53,6 +58,7 @@ function* scanRuns(
       if (rows.length > rowsMax) return undefined
     }
   }
+  const rowsBefore = first === undefined ? 0 : rowsBeforeFirst(first, firstRows!, state.rowCount, descending)
   return { head: { kind: 'head', ...indexState(state), rowsBefore }, rows }
 }
 
@@ -60,22 +66,36 @@ function isEverything({ lower, upper }: ScanIndexRequest['ranges'][number]): boo
   return lower === undefined && upper === undefined
 }
 
-/** Counts the rows before the first range in the direction of the scan. */
-function* countBefore(
-  tree: RowTree, range: ScanIndexRequest['ranges'][number], rowCount: number, descending: boolean,
-): RunScan<number> {
-  if ((descending ? range.upper : range.lower) === undefined) return 0
+/** The bound at which the scan begins, and the run in which it is. */
+interface FirstRun { readonly place: string; readonly run: Run }
+
+/** Returns undefined when the scan begins with the first row of the index in its direction. */
+function firstRun(
+  tree: RowTree, range: ScanIndexRequest['ranges'][number], descending: boolean,
+): FirstRun | undefined {
+  if ((descending ? range.upper : range.lower) === undefined) return undefined
   const { from, to } = placeRange(range)
   const place = descending ? to : from
-  const run = tree.runAt(place)
-  const rows = place === run.from ? [] : tree.rowsInMemory(run) ?? (yield run)
+  return { place, run: tree.runAt(place) }
+}
+
+/** Counts the rows before the first range in the direction of the scan. */
+function rowsBeforeFirst(
+  { place, run }: FirstRun, rows: readonly StoredRow[], rowCount: number, descending: boolean,
+): number {
   const count = run.before + firstRow(rows, row => compareUtf8(row.place, place) >= 0)
   return descending ? rowCount - count : count
 }
 
-/** Lists the runs in which a range lies, in the direction of the scan. */
-function* runsOf(tree: RowTree, { from, to }: PlaceRange, descending: boolean): Generator<Run> {
-  let run = descending ? tree.runBefore(to) : tree.runAt(from)
+/**
+ * Lists the runs in which a range lies, in the direction of the scan.
+ *
+ * @param first of the range, if it is known
+ */
+function* runsOf(
+  tree: RowTree, { from, to }: PlaceRange, descending: boolean, first: FirstRun | undefined,
+): Generator<Run> {
+  let run = descending ? tree.runBefore(to) : first?.run ?? tree.runAt(from)
   for (;;) {
     yield run
     if (descending ? compareUtf8(run.from, from) <= 0 : compareUtf8(run.to, to) >= 0) return
