@@ -6,6 +6,7 @@ import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
 import type { CallKind, CallReply } from './child/messages.ts'
 import type { ItemsKind } from './functions/environment.ts'
+import { boundedLines, FunctionLog } from './function-log.ts'
 import { itemsText } from './functions/items-text.ts'
 import { readCallOutcomes, readMapOutcomes, type ReadOutcomes } from './functions/outcome-text.ts'
 import { respondText } from './functions/respond-text.ts'
@@ -19,8 +20,6 @@ import { childMetrics } from './sandbox-metrics.ts'
 const watchMs = 25
 /** How many milliseconds after a failed start the next one follows, while other children work. */
 const restartMs = 1000
-
-const loggedMessage = 'A function of a design document logged a line'
 
 export interface IsolateSandboxOptions {
   readonly clock: Clock
@@ -53,6 +52,7 @@ export class IsolateSandbox implements Sandbox {
   readonly #queue: CallQueue
   readonly #children = new Set<PoolChild>()
   readonly #metrics: ReturnType<typeof childMetrics>
+  readonly #functionLog: FunctionLog
   #dispatchPlanned = false
   /** True while a timer of `#watchChildren` runs. */
   #watching = false
@@ -69,6 +69,7 @@ export class IsolateSandbox implements Sandbox {
     this.#options = options
     this.#queue = new CallQueue(options.limits)
     this.#metrics = childMetrics(options.metrics)
+    this.#functionLog = new FunctionLog(options.log, options.clock)
   }
 
   async compile(called: SandboxFunction): Promise<void> {
@@ -132,12 +133,13 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #read<Outcome>(
-    { database, designDocument }: SandboxFunction, read: () => ReadOutcomes<Outcome>,
-    onLog = (line: string): void => this.#options.log.info({ database, designDocument, line }, loggedMessage),
+    called: SandboxFunction, read: () => ReadOutcomes<Outcome>, onLog?: (line: string) => void,
   ): readonly Outcome[] {
     try {
       const { outcomes, logged } = read()
-      for (const line of logged) onLog(line)
+      const lines = boundedLines(logged)
+      if (onLog === undefined) this.#functionLog.write(called, lines)
+      else for (const line of lines) onLog(line)
       return outcomes
     } catch (error) {
       throw new SandboxError('crashed', `The outcomes cannot be read: ${(error as Error).message}`)
