@@ -1,17 +1,27 @@
-import { ReplicaError } from '@sectional/core'
+import { type ChangeRow, type IndexDefinition, ReplicaError } from '@sectional/core'
 import type { Metrics } from '@sectional/runtime'
 import type { Indexer, MappedDocument } from './indexer.ts'
 
-/** Returns an indexer that counts the documents that it maps. */
-export function hostedIndexer(indexer: Indexer, metrics: Metrics): Indexer {
+/**
+ * Returns an indexer that counts the documents that it maps.
+ *
+ * @param onFailed receives one of the documents of a call on which the map function failed, and their number
+ */
+export function hostedIndexer(
+  indexer: Indexer, metrics: Metrics,
+  onFailed: (definition: IndexDefinition, example: { id: string; error: string }, count: number) => void,
+): Indexer {
   const documents = metrics.counter(
     'sectional_index_documents_total',
     'Documents that map functions mapped, once for each index and replica, by outcome: mapped, failed.', ['outcome'],
   )
-  return withCalls(indexer, async call => call(), mapped => {
+  return withCalls(indexer, async call => call(), (mapped, definition, rows) => {
     const failed = mapped.filter(({ error }) => error !== undefined).length
     if (mapped.length > failed) documents.add(mapped.length - failed, { outcome: 'mapped' })
-    if (failed > 0) documents.add(failed, { outcome: 'failed' })
+    if (failed === 0) return
+    documents.add(failed, { outcome: 'failed' })
+    const first = mapped.findIndex(({ error }) => error !== undefined)
+    onFailed(definition, { id: rows[first]!.id, error: mapped[first]!.error! }, failed)
   })
 }
 
@@ -25,13 +35,15 @@ export function untilAborted(indexer: Indexer, signal: AbortSignal): Indexer {
 
 function withCalls(
   indexer: Indexer, run: <Result>(call: () => Promise<Result>) => Promise<Result>,
-  onMapped: (documents: readonly MappedDocument[]) => void = () => {},
+  onMapped: (
+    mapped: readonly MappedDocument[], definition: IndexDefinition, documents: readonly ChangeRow[],
+  ) => void = () => {},
 ): Indexer {
   return {
     version: indexer.version,
-    map: async (...documents) => {
-      const mapped = await run(() => indexer.map(...documents))
-      onMapped(mapped)
+    map: async (definition, documents, signal) => {
+      const mapped = await run(() => indexer.map(definition, documents, signal))
+      onMapped(mapped, definition, documents)
       return mapped
     },
     groupOf: (...group) => indexer.groupOf(...group),

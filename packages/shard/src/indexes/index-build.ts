@@ -11,6 +11,8 @@ export interface BuildParts extends ContentParts {
   readonly replica: ChangeReplica
   readonly queue: BuildQueue
   readonly clock: Clock
+  /** Receives the error of each build that failed. */
+  readonly onFailure?: (definition: IndexDefinition, error: ReplicaError) => void
 }
 
 /** How far a build is. Times are milliseconds since 1970, and changes are counted as sequence numbers. */
@@ -102,7 +104,9 @@ export class IndexBuild {
     leave()
     this.#work = undefined
     this.#run = undefined
-    if (failure !== undefined) this.#tell(failure)
+    if (failure === undefined) return
+    if (failure instanceof ReplicaError) this.#parts.onFailure?.(this.definition, failure)
+    this.#tell(failure)
   }
 
   /** Reads the changes to their end once, or begins anew when the replica does not know the index's position. */

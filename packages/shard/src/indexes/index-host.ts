@@ -1,9 +1,12 @@
-import type { ChangeReplica, ImmediateIndexReads, IndexReplica, ReplicaCheckpoint, ShardId } from '@sectional/core'
-import { ReplicaError } from '@sectional/core'
+import type {
+  ChangeReplica, ImmediateIndexReads, IndexDefinition, IndexReplica, ReplicaCheckpoint, ShardId,
+} from '@sectional/core'
+import { ReplicaError, shardKey } from '@sectional/core'
 import type { Clock, Counter, Log, Metrics, Random, Storage, Turns } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
 import { BuildQueue } from './build-queue.ts'
 import { hostedIndexer } from './hosted-indexer.ts'
+import { IndexReports } from './index-reports.ts'
 import { IndexStore, indexStoreName } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
 import { NoIndexes } from './no-indexes.ts'
@@ -45,6 +48,7 @@ export interface ShardIndexTask extends IndexTask { readonly shard: ShardId }
 export class IndexHost {
   readonly #parts: IndexHostParts
   readonly #queue = new BuildQueue()
+  readonly #reports: IndexReports
   /** The store, from the begin of its opening; undefined again when the opening has failed. */
   #store: Promise<IndexStore> | undefined
   /** The indexes that were asked for, by the history of their replica. */
@@ -58,6 +62,7 @@ export class IndexHost {
 
   constructor(parts: IndexHostParts) {
     this.#parts = parts
+    this.#reports = new IndexReports(parts)
     const builds = parts.metrics.gauge('sectional_index_builds', 'Builds of indexes, by state.', ['state'])
     this.#damaged = parts.metrics.counter('sectional_index_damaged_total',
       'Indexes, and stores of all indexes of a node, that were damaged and are built again.', ['what'])
@@ -93,9 +98,13 @@ export class IndexHost {
     let served = this.#served.get(history)
     if (served === undefined) {
       const { clock, turns, metrics, indexerOf } = this.#parts
-      const indexer = hostedIndexer(indexerOf(shard.incarnation), metrics)
+      const name = shardKey(shard)
+      const indexer = hostedIndexer(indexerOf(shard.incarnation), metrics,
+        (definition, example, count) => this.#reports.documentsFailed(name, definition, example, count))
+      const onFailure = (definition: IndexDefinition, error: ReplicaError): void =>
+        this.#reports.buildFailed(name, definition, error)
       const indexes = new ShardIndexes({
-        owner: history, store, replica, newest, indexer, queue: this.#queue, clock, turns,
+        owner: history, store, replica, newest, indexer, queue: this.#queue, clock, turns, onFailure,
       })
       this.#served.set(history, served = { shard, indexes })
     }

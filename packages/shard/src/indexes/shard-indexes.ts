@@ -30,6 +30,7 @@ export interface ShardIndexesParts {
   readonly queue: BuildQueue
   readonly clock: Clock
   readonly turns: Turns
+  readonly onFailure?: BuildParts['onFailure']
 }
 
 /** A build that runs. */
