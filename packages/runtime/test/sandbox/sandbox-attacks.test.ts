@@ -126,6 +126,13 @@ describe('a hostile function costs its own call an error and nothing else', func
     expect(await hostile).to.equal('timeout')
   })
 
+  it('and its lines in the log are short, even if it changes how texts are cut', async () => {
+    const source = '() => { String.prototype.slice = function () { return `${this}` }; log("x".repeat(1e6)) }'
+    await call(functionOf(source, 'verbose'))
+    const written = log.lines.filter(({ fields }) => fields['database'] === 'verbose')
+    expect(written.map(({ fields }) => (fields['line'] as string).length)).to.deep.equal([1000])
+  })
+
   it('and is reported in the log', async () => {
     await codeOf(call(functionOf('() => { for (;;); }', 'loops', '_design/endless')))
     expect(log.lines.at(-1)).to.deep.include({
