@@ -49,6 +49,7 @@ import { reduceView } from './views/view-reduce.ts'
 import { scanView } from './views/view-scan.ts'
 import { defaultViewOptions } from './views/view-scope.ts'
 import { MergedGroups } from './views/merged-groups.ts'
+import { NewestReaders } from './views/newest-readers.ts'
 import type { IndexDirectory, ViewOptions, ViewScope } from './views/view-scope.ts'
 
 export interface CoordinatorParts {
@@ -147,7 +148,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const viewScope = views
     && {
       ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
-      mergedGroups: new MergedGroups(),
+      mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
     }
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),

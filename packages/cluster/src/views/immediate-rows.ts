@@ -17,13 +17,17 @@ export function immediateRows<Place, Row extends Place>(
   scope: ViewScope, place: ShardPlace, { index, read, update, newest }: ImmediateRead<Place>, rest: ReadRest<Place>,
   { immediate }: ReadIndex<Place, Row>,
 ): ImmediateRows<Row> | undefined {
-  const { access, indexes, unconfirmed } = scope
+  const { access, indexes, newestReaders, unconfirmed } = scope
   // The build of a query with `lazy` begins when its answer is closed, which takes a call.
   if (update === 'lazy' || !access.readsLocally(access.now(place))) return undefined
-  if (update && unconfirmed.isBehind(place.id, access.node, newest)) return undefined
+  if (update ? unconfirmed.isBehind(place.id, access.node, newest) : newestReaders.nodeOf(place.id, index)) {
+    return undefined
+  }
   const memory = indexes.immediate?.(place.id)
   const answer = memory && immediate(memory, { index, through: update ? 'newest' : 0, ...read, ...rest })
-  return answer && new ImmediateRows(place, access.node, answer)
+  if (answer === undefined) return undefined
+  if (update) newestReaders.answered(place.id, index, access.node, true)
+  return new ImmediateRows(place, access.node, answer)
 }
 
 /** Rows that are all there. */

@@ -38,8 +38,10 @@ export class ShardIndex<Place, Row> {
       this.#assertAny(peers)
       const opened = isNewest
         ? await this.#openNewest(peers, rest, deadline)
-        : await this.#openAny(peers, rest)
-      if (opened !== undefined) return opened
+        : await this.#openAny(this.#newestFirst(peers), rest)
+      if (opened === undefined) continue
+      if (isNewest) this.#remember(opened.peer)
+      return opened
     }
   }
 
@@ -98,6 +100,17 @@ export class ShardIndex<Place, Row> {
     const needed = { newest: this.#request.newest, isUsable, deadline }
     const confirmed = isNewest ? await confirmedReaders(this.#scope, this.#place, needed, this.#request) : []
     return confirmed.length > 0 ? confirmed : this.#scope.access.readers(this.#place).filter(isUsable)
+  }
+
+  #remember({ node }: Peer): void {
+    const isFirst = this.#scope.access.readers(this.#place)[0]?.node === node
+    this.#scope.newestReaders.answered(this.#place.id, this.#index, node, isFirst)
+  }
+
+  #newestFirst(peers: readonly Peer[]): readonly Peer[] {
+    const newest = this.#scope.newestReaders.nodeOf(this.#place.id, this.#index)
+    const rank = ({ node }: Peer): number => node === newest ? 0 : 1
+    return newest === undefined ? peers : peers.toSorted((a, b) => rank(a) - rank(b))
   }
 
   /** Returns the first index that has the rows of that version now; undefined when there is none. */

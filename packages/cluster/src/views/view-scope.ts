@@ -1,6 +1,7 @@
 import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { MergedGroups } from './merged-groups.ts'
+import type { NewestReaders } from './newest-readers.ts'
 import type { WatchScope } from '../shard-calls/silence-watch.ts'
 
 /** Finds the indexes of replicas, on this node and on others. */
@@ -34,4 +35,5 @@ export interface ViewScope extends WatchScope, Pick<CoordinatorScope, 'access' |
   readonly indexes: IndexDirectory
   readonly viewOptions: ViewOptions
   readonly mergedGroups: MergedGroups
+  readonly newestReaders: NewestReaders
 }

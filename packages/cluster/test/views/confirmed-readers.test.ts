@@ -22,7 +22,11 @@ async function writeAndQuery(world: IndexWorld, node: string, id: string): Promi
 }
 
 async function queried(world: IndexWorld, node: string): Promise<readonly string[]> {
-  const answer = await world.during(scanView(world.viewScope(node), world.db, everything, request()))
+  return queriedBy(world, world.viewScope(node), true)
+}
+
+async function queriedBy(world: IndexWorld, scope: ViewScope, update: boolean): Promise<readonly string[]> {
+  const answer = await world.during(scanView(scope, world.db, { ...everything, update }, request()))
   const rows = await world.during(testRows(answer.rows))
   await answer.close()
   return rows.map(({ id }) => id)
@@ -40,6 +44,18 @@ describe('a query after an acknowledged write', () => {
     world.faults.set('c', storesFail)
     expect(await writeAndQuery(world, 'c', 'new')).to.deep.equal(['before', 'new'])
     expect(lastScan(world)).not.to.equal('c')
+  })
+
+  it('with update=false is not older than an answer with update=true before', async () => {
+    const world = new IndexWorld()
+    const scope = world.viewScope('c')
+    const query = async (update: boolean): Promise<readonly string[]> => queriedBy(world, scope, update)
+    expect(await query(true)).to.deep.equal([])
+    world.faults.set('c', storesFail)
+    const write = edit('new', null, { keys: ['new'], value: 1 })
+    await world.during(world.coordinator('c').updateDocuments(world.db, [write], { w: 2 }, request()))
+    expect(await query(true)).to.deep.equal(['new'])
+    expect(await query(false)).to.deep.equal(['new'])
   })
 
   it('asks the replica of this node again when anti-entropy has brought the write', async () => {
