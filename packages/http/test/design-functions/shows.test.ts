@@ -21,7 +21,7 @@ function errorOf({ status, json: { error, reason } }: Answer): readonly unknown[
 
 describe('a show function', () => {
   beforeEach(async () => {
-    node = new MemoryNode()
+    node = new MemoryNode({ http: { jsonValuesMax: 10_000 } })
     await node.put('/db')
     await node.put('/db/x', { n: 1 })
     await node.put('/db/a%2Fb', { n: 2 })
@@ -237,11 +237,10 @@ describe('a show function', () => {
       const { status, headers, text } = await show(source)
       return [status, headers['x-a'], text.length]
     }
-    assert.deepEqual(await lengthOf('() => "é".repeat(2e6)'), [200, undefined, 2e6])
-    assert.deepEqual(await lengthOf('() => ({ base64: "YWJj".repeat(1e6), code: 203 })'), [203, undefined, 3e6])
-    assert.deepEqual(await lengthOf('() => ({ json: "x".repeat(2e6), headers: { "X-A": "b" } })'), [200, 'b', 2e6 + 3])
-    const values = await show('() => ({ json: new Array(1e6).fill(1) })')
-    assert.equal(values.json.length, 1e6)
+    assert.deepEqual(await lengthOf('() => "é".repeat(1e5)'), [200, undefined, 1e5])
+    assert.deepEqual(await lengthOf('() => ({ base64: "YWJj".repeat(1e5), code: 203 })'), [203, undefined, 3e5])
+    assert.deepEqual(await lengthOf('() => ({ json: "x".repeat(1e5), headers: { "X-A": "b" } })'), [200, 'b', 1e5 + 3])
+    assert.equal((await show('() => ({ json: new Array(5e4).fill(1) })')).json.length, 5e4)
   })
 
   it('is refused when its response has many members or values', async () => {

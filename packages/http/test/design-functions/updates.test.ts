@@ -19,7 +19,7 @@ function errorOf({ status, json: { error, reason } }: Answer): readonly unknown[
 
 describe('an update function', () => {
   beforeEach(async () => {
-    node = new MemoryNode()
+    node = new MemoryNode({ http: { jsonValuesMax: 10_000 } })
     await node.put('/db')
     await node.put('/db/x', { n: 1 })
   })
@@ -50,9 +50,9 @@ describe('an update function', () => {
   })
 
   it('writes a large document, and makes a large response', async () => {
-    const { status, text } = await update('() => [{ _id: "l", a: new Array(6e5).fill(1) }, "x".repeat(1e5)]')
+    const { status, text } = await update('() => [{ _id: "l", a: new Array(5e4).fill(1) }, "x".repeat(1e5)]')
     assert.deepEqual([status, text.length], [201, 1e5])
-    assert.equal((await node.get('/db/l')).json.a.length, 6e5)
+    assert.equal((await node.get('/db/l')).json.a.length, 5e4)
   })
 
   it('keeps the attachments of the document, and adds others', async () => {
@@ -93,6 +93,16 @@ describe('an update function', () => {
     node.configuration.put('couchdb', 'max_document_size', '1000')
     assert.equal((await update('() => [{ _id: "y", a: "x".repeat(1000) }, ""]')).json.error, 'document_too_large')
     assert.equal((await node.get('/db/y')).status, 404)
+  })
+
+  it('is subject to the validation functions of the database', async () => {
+    await node.put('/db/_design/v', {
+      validate_doc_update: '(doc, old, user) => { if (doc.n > 1) throw { forbidden: user.name + old.n } }',
+    })
+    const refused = await update('doc => { doc.n++; return [doc, "written"] }', '/x')
+    assert.deepEqual(errorOf(refused), [403, 'forbidden', 'admin1'])
+    assert.equal((await node.get('/db/x')).json.n, 1)
+    assert.equal((await update('doc => { doc.m = 1; return [doc, "written"] }', '/x')).status, 201)
   })
 
   it('needs an administrator to write a design document', async () => {
