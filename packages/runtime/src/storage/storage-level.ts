@@ -62,7 +62,7 @@ export class LevelStorage implements Storage {
       await syncDirectory(dirname(directory))
       return store
     } catch (error) {
-      throw openError(error, location)
+      throw openError(error, location, options.synced === false)
     }
   }
 
@@ -396,14 +396,15 @@ function damaged(findings: readonly string[]): StorageError {
   return new StorageError('corrupt', findings.join('; '))
 }
 
-function openError(error: unknown, location: string): StorageError {
+/** @param canBeRemoved whether the data of the store can be computed again */
+function openError(error: unknown, location: string, canBeRemoved = false): StorageError {
   const mapped = toStorageError(error)
   if (mapped.code === 'locked') {
     const reason = `${location} is in use by another process (or opened twice): stop it, or give this node a data `
       + 'directory of its own'
     return new StorageError('locked', reason, { cause: error })
   }
-  if (mapped.code === 'corrupt') {
+  if (mapped.code === 'corrupt' && !canBeRemoved) {
     return new StorageError('corrupt', `${location} is damaged: ${mapped.message}. ` +
       'If other nodes hold the data, empty this node\'s data directory and start the node under the same name: ' +
       'it is filled from the other nodes (docs/operations.md)', {
