@@ -163,7 +163,7 @@ const lines = [
     + 'of three); the target is under 120.',
   ...await measureManyDatabases(),
 ]
-const views = await measureViews({ ...fullMeasurement, seconds, folder: flags.folder })
+const views = await measureViews({ ...fullMeasurement, folder: flags.folder })
 const text = report([...one.rows, ...reads, ...three.rows], lines, views)
 console.log(`\n${text}`)
 if (!flags['no-file']) {
