@@ -28,9 +28,8 @@ const listHead = `# Steps of the recorded scenarios (${listedParts}) whose answe
 # UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.
 # "? ": agrees on some runs.
 #
-# Why: functions of design documents other than views (filters, validation, shows, lists, updates, rewrites), _find,
-# _users, _reshard and the web interface are not there yet; attachments/listing was recorded from a cluster, whose views
-# have no ETag in CouchDB.
+# Why: _find, _users, _reshard and the web interface are not there yet; attachments/listing was recorded from a cluster,
+# whose views have no ETag in CouchDB.
 `
 
 interface ScenarioReport {
