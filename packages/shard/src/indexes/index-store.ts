@@ -1,6 +1,6 @@
 import type { IndexDefinition } from '@sectional/core'
 import { indexId } from '@sectional/core'
-import type { Log, Random, Storage, Store } from '@sectional/runtime'
+import type { Log, Random, Storage, Store, WriteBatch } from '@sectional/runtime'
 import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 import { directoryKeys, IndexKeys } from './index-keys.ts'
@@ -45,6 +45,11 @@ export class IndexStore {
   #nextPrefix: number
   /** The indexes by owner, and by id. */
   readonly #indexes = new Map<string, Map<string, StoredIndex>>()
+  /**
+   * Indexes that were replaced or dropped while no write has recorded it yet, by prefix. If such a write fails, the next
+   * one records it, so that the space of the index is reclaimed.
+   */
+  readonly #unrecorded = new Map<number, { readonly owner: string; readonly id: string }>()
   /** The prefixes of dropped indexes whose keys are not cleared yet. */
   readonly #dropped: Set<number>
   #clearing: Promise<void> | undefined
@@ -165,27 +170,39 @@ export class IndexStore {
     const keys = new IndexKeys(prefix)
     const record: DirectoryRecord = { prefix, definition, indexerVersion }
     indexes.set(id, { ...record, keys })
-    const written = this.store.write(batch => {
+    if (replaced !== undefined) this.#unrecorded.set(replaced.prefix, { owner, id })
+    const written = this.#writeDirectory(batch => {
       batch.put(directoryKeys.nextPrefix(), encodeNextPrefix(this.#nextPrefix))
       batch.put(directoryKeys.index(owner, id), encodeDirectoryRecord(record))
       batch.put(keys.state(), encodeState(state))
-      if (replaced !== undefined) batch.put(directoryKeys.dropped(replaced.prefix), new Uint8Array(0))
     })
-    return { keys, written: replaced === undefined ? written : written.then(() => this.#drop([replaced.prefix])) }
+    return { keys, written }
   }
 
   /** Removes indexes of an owner. Resolves when they are removed from the directory; their keys are cleared later. */
   async drop(owner: string, ids: readonly string[]): Promise<void> {
     const indexes = this.#of(owner)
     const dropped = ids.flatMap(id => indexes.get(id) ?? [])
-    if (dropped.length === 0) return
+    if (dropped.length === 0 && this.#unrecorded.size === 0) return
+    for (const { prefix, definition } of dropped) this.#unrecorded.set(prefix, { owner, id: indexId(definition) })
     for (const id of ids) indexes.delete(id)
     if (indexes.size === 0) this.#indexes.delete(owner)
+    await this.#writeDirectory()
+  }
+
+  /** Writes to the directory, and records there which indexes were replaced or dropped. Then their keys are cleared. */
+  async #writeDirectory(fill: (batch: WriteBatch) => void = () => {}): Promise<void> {
+    const removed = [...this.#unrecorded]
     await this.store.write(batch => {
-      for (const id of ids) batch.delete(directoryKeys.index(owner, id))
-      for (const { prefix } of dropped) batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
+      for (const [prefix, { owner, id }] of removed) {
+        // An index that has taken its place may have its entry in the directory by now.
+        if (!this.indexesOf(owner).has(id)) batch.delete(directoryKeys.index(owner, id))
+        batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
+      }
+      fill(batch)
     })
-    this.#drop(dropped.map(({ prefix }) => prefix))
+    for (const [prefix] of removed) this.#unrecorded.delete(prefix)
+    this.#drop(removed.map(([prefix]) => prefix))
   }
 
   /** Waits until the keys of all indexes dropped so far are cleared, or clearing them has failed. */

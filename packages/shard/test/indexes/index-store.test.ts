@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import { indexId } from '@sectional/core'
+import type { IndexDefinition } from '@sectional/core'
+import { MemoryDisk, MemoryLog, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import { readIndexStore } from '../../src/indexes/index-store-check.ts'
+import { newState } from '../../src/indexes/index-records.ts'
+import { IndexStore } from '../../src/indexes/index-store.ts'
+
+const definition: IndexDefinition = { kind: 'test', map: 'all', reduce: null, options: {} }
+const owner = 'a'.repeat(32)
+
+describe('the store of indexes', () => {
+  let disk: MemoryDisk
+  let store: IndexStore
+
+  beforeEach(async () => {
+    disk = new MemoryDisk()
+    store = await IndexStore.open({
+      storage: new MemoryStorage(disk), log: new MemoryLog(), random: new SeededRandom(1),
+    })
+    await create().written
+  })
+
+  it('reclaims an index although the disk was full when it was first replaced', async () => {
+    disk.failNextWrite('full')
+    expect(await outcome(create().written)).to.match(/No space/)
+    await create().written
+    await expectNoStrays(1)
+  })
+
+  it('reclaims an index although the disk was full when it was dropped', async () => {
+    disk.failNextWrite('full')
+    expect(await outcome(store.drop(owner, [indexId(definition)]))).to.match(/No space/)
+    await create().written
+    await expectNoStrays(1)
+    await store.drop(owner, [indexId(definition)])
+    await expectNoStrays(0)
+  })
+
+  function create(): { readonly written: Promise<void> } {
+    return store.create(owner, definition, 'test', newState('h', 'v'))
+  }
+
+  /** Expects that every record belongs to one of the indexes of the directory. */
+  async function expectNoStrays(indexes: number): Promise<void> {
+    await store.cleared()
+    const contents = await readIndexStore(store.store)
+    expect(contents.indexes).to.have.lengthOf(indexes)
+    expect(contents.strays).to.deep.equal([])
+    expect((await readPrefixes()).size).to.equal(1 + indexes)
+  }
+
+  /** Returns the prefixes of all records: that of the directory, and one for each index. */
+  async function readPrefixes(): Promise<Set<string>> {
+    return new Set(disk.entries('indexes').map(([key]) => key.slice(0, 4)))
+  }
+})
+
+function outcome(work: Promise<unknown>): Promise<string> {
+  return work.then(() => 'done', (error: Error) => error.message)
+}
