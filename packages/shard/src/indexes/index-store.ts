@@ -46,8 +46,8 @@ export class IndexStore {
   /** The indexes by owner, and by id. */
   readonly #indexes = new Map<string, Map<string, StoredIndex>>()
   /**
-   * Indexes that were replaced or dropped while no write has recorded it yet, by prefix. If such a write fails, the next
-   * one records it, so that the space of the index is reclaimed.
+   * Indexes that were replaced or dropped while no write has recorded it yet, by prefix. If such a write fails, the
+   * next one records it, so that the space of the index is reclaimed.
    */
   readonly #unrecorded = new Map<number, { readonly owner: string; readonly id: string }>()
   /** The prefixes of dropped indexes whose keys are not cleared yet. */

@@ -10,6 +10,7 @@ import type { Json } from '../views/view-functions.ts'
 import { drawQuery, queryText, wholeView } from '../views/view-query.ts'
 import type { SwarmQuery } from '../views/view-query.ts'
 import type { Dice } from '../world/dice.ts'
+import type { Answer } from '../world/answer.ts'
 import type { World } from '../world/world.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
 import { mappedBodies, usedViews } from './used-views.ts'
@@ -20,9 +21,11 @@ const queriesOfIndex = 2
 
 /**
  * Queries through any node give the rows that the documents have. The first query of each view reads all its rows.
+ *
+ * @param attempts how often a query that fails is sent
  */
 export async function viewsExact(
-  world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>,
+  world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, attempts: number,
 ): Promise<Findings> {
   const findings: string[] = []
   for (const [database, final] of databases) {
@@ -34,7 +37,7 @@ export async function viewsExact(
         const query: SwarmQuery = { ...drawn, update: 'true' }
         const node = dice.pick(world.nodes).number
         const target = `/${database}/${used.design}/_view/${used.name}?${queryText(query, used.view.reduce !== null)}`
-        const { status, body } = await world.send(node, 'GET', target)
+        const { status, body } = await sendUntil(attempts, () => world.send(node, 'GET', target))
         const problem = status === 200
           ? answerDifference(used, rows, query, body)
           : `is answered ${status} ${JSON.stringify(body)}`
@@ -43,6 +46,11 @@ export async function viewsExact(
     }
   }
   return findings
+}
+
+async function sendUntil(attempts: number, send: () => Promise<Answer>): Promise<Answer> {
+  const answer = await send()
+  return answer.status === 200 || attempts <= 1 ? answer : sendUntil(attempts - 1, send)
 }
 
 function answerDifference(
@@ -59,7 +67,7 @@ function answerDifference(
  * was brought up to date. The indexes of all replicas of a range have the same version.
  */
 export async function indexesExact(
-  world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>,
+  world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, attempts: number,
 ): Promise<Findings> {
   const reading = new IndexReading(world.queue)
   const findings: string[] = []
@@ -70,19 +78,31 @@ export async function indexesExact(
       for (const { node: name, range, documents } of replicas) {
         const { indexes } = world.nodes.find(node => node.name === name)!
         const replica = indexes!({ incarnation, range: parseRange(range) })
-        await reading.build(replica, used.definition)
-        const { head, rows } = await reading.scan(replica, used.definition, wholeView)
         const expected = naiveRows(used.view, mappedBodies(documents))
-        const version = versions.get(range) ?? head.version
-        versions.set(range, version)
-        const problem = wholeDifference({ head, rows }, expected)
-          ?? await partsDifference(reading, dice, replica, used, expected, incarnation)
-          ?? (head.version === version ? null : `has version ${head.version}, and another replica has ${version}`)
+        const problem = await until(attempts, async () => {
+          await reading.build(replica, used.definition)
+          const found = await reading.scan(replica, used.definition, wholeView)
+          const { version } = found.head
+          const other = versions.get(range) ?? version
+          versions.set(range, other)
+          return wholeDifference(found, expected)
+            ?? await partsDifference(reading, dice, replica, used, expected, incarnation)
+            ?? (version === other ? null : `has version ${version}, and another replica has ${other}`)
+        })
         if (problem !== null) findings.push(`${used.design}/${used.name} on ${name}, ${range} ${problem}`)
       }
     }
   }
   return findings
+}
+
+async function until<Result>(attempts: number, attempt: () => Promise<Result>): Promise<Result> {
+  try {
+    return await attempt()
+  } catch (error) {
+    if (attempts <= 1) throw error
+    return until(attempts - 1, attempt)
+  }
 }
 
 /** Compares all rows of an index, and their number, with those that it should have. */

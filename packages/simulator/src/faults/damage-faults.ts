@@ -3,7 +3,7 @@ import { shardKey } from '@sectional/core'
 import { MemoryStorage } from '@sectional/runtime'
 import type { StoreEntry } from '@sectional/runtime'
 import {
-  activeReplicas, blobStoreName, controlStoreName, documentStoreName, RaftStorage, ShardKeys,
+  activeReplicas, blobStoreName, controlStoreName, documentStoreName, indexStoreName, RaftStorage, ShardKeys,
 } from '@sectional/server'
 import { isDamage, openDisk } from '../checkers/disk-contents.ts'
 import { namedBlobs } from '../checkers/named-blobs.ts'
@@ -47,6 +47,22 @@ export function damageRecord(context: FaultContext): Fault | undefined {
     world.say(`${node.host}: a record of kind ${kind} of ${range} is ${missing ? 'missing' : 'damaged'}`)
     node.disk.damage(documentStoreName, key, missing ? undefined : damaged(dice, value))
   }), end: () => {} }
+}
+
+/** Damages one record in the store of indexes of a node, which must build what it lacks again. */
+export function damageIndex({ dice, disks, world }: FaultContext): Fault | undefined {
+  const node = dice.pick(world.nodes)
+  const kinds = Map.groupBy(
+    node.disk.entries(indexStoreName).filter(([, value]) => value.length > 0), ([key]) => ShardKeys.kindOf(key),
+  )
+  if (kinds.size === 0) return undefined
+  const kind = dice.pick([...kinds.keys()])
+  const [key, value] = dice.pick(kinds.get(kind)!)
+  return { begin: () => {
+    disks.damagedIndexes++
+    world.say(`${node.host}: a record of kind ${kind} of the indexes is damaged`)
+    node.disk.damage(indexStoreName, key, damaged(dice, value))
+  }, end: () => {} }
 }
 
 /** Damages a blob on one node. Another replica of each shard that refers to the blob must have it. */

@@ -1,7 +1,7 @@
 import type { FaultName } from '../plan/swarm-options.ts'
 import type { Weather } from '../plan/weather.ts'
 import { jumpClock } from './clock-faults.ts'
-import { damageBlob, damageLog, damageRecord, loseBatches } from './damage-faults.ts'
+import { damageBlob, damageIndex, damageLog, damageRecord, loseBatches } from './damage-faults.ts'
 import { failingDisk, failingReads, fullDisk, slowDisk } from './disk-faults.ts'
 import type { Fault, FaultContext } from './fault.ts'
 import { leave } from './membership-faults.ts'
@@ -19,6 +19,7 @@ const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | unde
   'slow-disk': slowDisk, 'full-disk': fullDisk, 'failing-disk': failingDisk, 'failing-reads': failingReads,
   'jump-clock': jumpClock,
   'damage-record': damageRecord, 'damage-blob': damageBlob, 'damage-log': damageLog, 'lose-batches': loseBatches,
+  'damage-index': damageIndex,
   'linger-connections': lingerConnections, 'cross-dial': crossDial, 'leave': leave,
 }
 

@@ -29,6 +29,8 @@ export class FaultyDisks {
   readonly #syncDelayMs: { readonly min: number; readonly max: number }
   #lost = 0
   #damaged = 0
+  /** Number of records of indexes that were damaged. */
+  damagedIndexes = 0
   readonly #damagedLogs = new Set<SimulatedNode>()
   readonly #leaving = new Set<SimulatedNode>()
   #damaging: Promise<void> = Promise.resolve()

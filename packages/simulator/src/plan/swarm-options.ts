@@ -72,7 +72,9 @@ export const faultNames = [
 ] as const
 export const damageNames = ['damage-record', 'damage-blob', 'damage-log'] as const
 export const missingNames = ['lose-batches'] as const
+export const indexDamageNames = ['damage-index'] as const
 export type FaultName = (typeof faultNames)[number] | (typeof damageNames)[number] | (typeof missingNames)[number]
+  | (typeof indexDamageNames)[number]
 
 /** @param actions the actions that clients may do; their order determines what a seed draws */
 export function drawSwarmOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions {
@@ -109,7 +111,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     faultMsMax: dice.pick([500, 3000, 15_000, 90_000]),
     faults: { ...drawFaults(dice), ...thinned(dice.fork('damage'), damageNames, usualDamage, 0.6), ...thinned(
       dice.fork('missing'), missingNames, { 'lose-batches': 5 }, 0.6,
-    ) },
+    ), ...thinned(dice.fork('index damage'), indexDamageNames, { 'damage-index': 6 }, 0.6) },
     bulkMax: dice.pick([4, 8, 8, 300]),
     attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
     readers: dice.pick([0, 1, 1, 2]),
