@@ -64,6 +64,11 @@ export interface CoordinatorParts {
   /** When undefined, queries of views get `not_implemented`. */
   readonly views?: ViewParts
   readonly designDocuments?: Partial<DesignDocumentOptions>
+  /**
+   * Called before a write of a design document is answered, with the incarnation of the database. The answer waits for
+   * the promise, which must not reject (`DesignChangeNotices.announce`).
+   */
+  readonly onDesignWritten?: (incarnation: string) => Promise<void>
   /** Called when a replica failed to store a write that others confirmed (`AntiEntropy.reportMissed`). */
   readonly onMissed?: (shard: ShardId, node: string) => void
   /** Starts passes between all pairs of replicas of a database (`AntiEntropy.synchronize`). */
@@ -145,6 +150,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const { views, onSynchronize } = parts
   const stopping = new AbortController()
   const { scope, repairs, designs } = createScope(parts, stopping.signal)
+  const tellOthers = parts.onDesignWritten ?? (async () => {})
   const viewScope = views
     && {
       ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
@@ -161,9 +167,9 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
       return writes.map((_, index) => refusals.get(index))
     },
     updateDocuments: (db, writes, request, context) =>
-      announceDesigns(designs, db, writes, updateDocuments(scope, db, writes, request, context)),
+      announceDesigns(designs, db, writes, updateDocuments(scope, db, writes, request, context), tellOthers),
     storeRevisions: (db, writes, request, context) =>
-      announceDesigns(designs, db, writes, storeRevisions(scope, db, writes, request, context)),
+      announceDesigns(designs, db, writes, storeRevisions(scope, db, writes, request, context), tellOthers),
     diffRevisions: (db, requests, context) => diffRevisions(scope, db, requests, context),
     listDocuments: (db, request, context) => listDocuments(scope, db, request, context),
     openDocuments: (db, ids, request, context) => openDocuments(scope, db, ids, request, context),
@@ -175,7 +181,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
     keepBlobs: (db, id, hashes, context) => keepBlobs(scope, db, id, hashes, context),
     shareBlobs: (db, fromId, toId, hashes, context) => shareBlobs(scope, db, fromId, toId, hashes, context),
     purgeDocuments: (db, requests, request, context) =>
-      announceDesigns(designs, db, requests, purgeDocuments(scope, db, requests, request, context)),
+      announceDesigns(designs, db, requests, purgeDocuments(scope, db, requests, request, context), tellOthers),
     purgedInfos: (db, context) => purgedInfos(scope, db, context),
     partitionInfo: (db, partition, context) => partitionInfo(scope, db, partition, context),
     compactDatabase: (db, context) => compactDatabase(scope, db, context),

@@ -15,7 +15,7 @@ import type { ClusterState, DatabaseRecord } from '../src/control/cluster-state.
 import type { DesignDocumentOptions } from '../src/design-documents/design-document-options.ts'
 import type { CommitListener } from '../src/replicas/local-replicas.ts'
 import { createCoordinator } from '../src/coordinator-node.ts'
-import type { CoordinatorNode } from '../src/coordinator-node.ts'
+import type { CoordinatorNode, CoordinatorParts } from '../src/coordinator-node.ts'
 import type { CoordinatorOptions } from '../src/contracts/coordinator-options.ts'
 import type { DocumentWrite, OperationContext } from '../src/contracts/coordinator.ts'
 
@@ -168,7 +168,7 @@ export class ReplicaWorld {
   }
 
   coordinator(
-    node: string, parts: { readonly onMissed?: (shard: ShardId, node: string) => void } = {},
+    node: string, parts: Pick<CoordinatorParts, 'onMissed' | 'onDesignWritten'> = {},
   ): CoordinatorNode {
     return createCoordinator({
       runtime: this.runtime(node), control: { node, state: () => this.state() }, replicas: this.directory(node),

@@ -183,14 +183,14 @@ class ComposedNode implements Node {
     const antiEntropy: AntiEntropy = new AntiEntropy({
       runtime, control, replicas, local: hosted, peers: network, options: seams.antiEntropy,
     })
-    const coordinator: CoordinatorNode = this.#createCoordinator(metadata, replicas, antiEntropy, {
+    const coordinator: CoordinatorNode = this.#createCoordinator(metadata, replicas, antiEntropy, () => designChanges, {
       indexes: (node, shard) => node === options.name ? indexes(shard) : network.indexes(node, shard),
       ...(seams.immediateIndexes !== false && { immediate: shard => hosted.immediateIndexes(shard) }),
     })
 
     this.#coordinator = coordinator
 
-    const designChanges = new DesignChangeNotices({
+    const designChanges: DesignChangeNotices = new DesignChangeNotices({
       control, local: hosted, peers: network, onChange: incarnation => coordinator.designChanged(incarnation),
     })
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
@@ -265,12 +265,14 @@ class ComposedNode implements Node {
   }
 
   #createCoordinator(
-    control: ControlPlane, replicas: ReplicaDirectory, antiEntropy: AntiEntropy, indexes: IndexDirectory,
+    control: ControlPlane, replicas: ReplicaDirectory, antiEntropy: AntiEntropy,
+    designChanges: () => DesignChangeNotices, indexes: IndexDirectory,
   ): CoordinatorNode {
     return createCoordinator({
       runtime: this.#runtime, control, replicas, options: this.#parts.seams?.coordinator,
       views: { ...this.#views, indexes },
       designDocuments: { bytesMax: () => this.#liveOptions.designDocumentBytesMax },
+      onDesignWritten: incarnation => designChanges().announce(incarnation),
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),
     })

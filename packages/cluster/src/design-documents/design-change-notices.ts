@@ -12,6 +12,8 @@ export interface DesignChangeNoticesParts {
 }
 
 const noticeTimeoutMs = 2_000
+/** Longest time for which the answer to a write of a design document waits for the other nodes. */
+const announceTimeoutMs = 500
 /** Notices that wait for their acknowledgement. Further ones are left out. */
 const noticesMax = 1_000
 
@@ -42,6 +44,18 @@ export class DesignChangeNotices {
     this.#unsubscribe()
     this.#abort.abort()
     await Promise.all(this.#running)
+  }
+
+  /**
+   * Tells all linked nodes that this node has written a design document. Resolves when each of them has acknowledged
+   * the notice, or after 500 ms. A client that then sends a write to another node finds the new functions there.
+   */
+  async announce(incarnation: string): Promise<void> {
+    const { control, peers } = this.#parts
+    const others = control.connectedNodes().filter(node => node !== control.node)
+    await Promise.allSettled(others.map(node => peers.control(node).designChanged(
+      incarnation, { timeoutMs: announceTimeoutMs, signal: this.#abort.signal, requestId: 'design-change' },
+    )))
   }
 
   #changed(incarnation: string): void {

@@ -15,20 +15,27 @@ class DesignWorld extends ReplicaWorld {
   /** While true, notices do not arrive. */
   noticesLost = false
   sent = 0
+  /** While true, only the notices that the answer to a write waits for are sent. */
+  announcedOnly = false
 
   constructor(options: WorldOptions = {}) {
     super(options)
-    for (const node of this.nodes) this.coordinators.set(node, this.coordinator(node))
     for (const node of this.nodes) {
-      new DesignChangeNotices({
+      const notices = new DesignChangeNotices({
         control: { node, connectedNodes: () => this.nodes.filter(other => this.isConnected(node, other)) },
-        local: { onCommit: listener => this.onCommit(node, listener) },
+        local: { onCommit: listener => this.onCommit(node, (...change) => {
+          if (!this.announcedOnly) listener(...change)
+        }) },
         peers: { control: target => ({ designChanged: async incarnation => {
           this.sent++
           if (!this.noticesLost && this.isConnected(node, target)) this.on(target).designChanged(incarnation)
         } }) },
         onChange: incarnation => this.on(node).designChanged(incarnation),
-      }).start()
+      })
+      notices.start()
+      this.coordinators.set(node, this.coordinator(
+        node, { onDesignWritten: incarnation => notices.announce(incarnation) },
+      ))
     }
   }
 
@@ -117,12 +124,21 @@ describe('the cache of design documents', () => {
     expect(world.clock.monotonic()).to.be.below(100)
   })
 
+  it('has a design document on every node when its write is answered', async () => {
+    const world = new DesignWorld(oneWithout)
+    world.announcedOnly = true
+    const first = await world.write('a', null, { n: 1 })
+    for (const node of world.nodes) expect(await world.revisionOn(node)).to.equal(first)
+    const second = await world.write('a', first, { n: 2 })
+    for (const node of world.nodes) expect(await world.revisionOn(node), node).to.equal(second)
+  })
+
   it('sends notices for design documents only', async () => {
     const world = new DesignWorld()
     await world.during(world.on('a').updateDocuments(world.db, [edit('x', null, {})], {}, request()))
     expect(world.sent).to.equal(0)
     await world.write('a', null, {})
-    expect(world.sent).to.equal(6)
+    expect(world.sent, 'three replicas and the coordinator, to two nodes each').to.equal(8)
   })
 
   it('learns of a design document within five seconds when all notices are lost', async () => {
