@@ -3,6 +3,7 @@ import { MemoryStorage } from '@sectional/runtime'
 import { indexStoreName, readIndexStore } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
+import { isDamage } from './disk-contents.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
 import { usedViews } from './used-views.ts'
 
@@ -28,7 +29,13 @@ export async function unusedIndexes(
   const findings: string[] = []
   for (const { disk, name } of nodes) {
     const store = await new MemoryStorage(disk.copy()).open(indexStoreName)
-    const { indexes, strays } = await readIndexStore(store)
+    const contents = await readIndexStore(store).catch((error: unknown) => {
+      // A store whose directory is damaged is removed at the next start of its node.
+      if (isDamage(error)) return undefined
+      throw error
+    })
+    if (contents === undefined) continue
+    const { indexes, strays } = contents
     findings.push(...indexes.flatMap(({ owner, id }) => [
       ...(used.has(id) ? [] : [`${name} has the index ${id}, which no design document defines`]),
       ...(histories.has(owner) ? [] : [`${name} has an index of ${owner}, which is no replica`]),
