@@ -79,7 +79,8 @@ describe('edits whose decider does not answer', function () {
         // The answers of node a to node b are lost.
         world.cut(a, b)
         const one = world.send(b, 'PUT', `${target}?rev=${first}`, { v: 'one', seed })
-        await world.sleep(100)
+        // Node b first compares its design documents with those of two replicas, which takes the time of a hedge.
+        await world.sleep(400)
         world.crash(a)
         const two = await world.send(c, 'PUT', `${target}?rev=${first}`, { v: 'two', seed })
         const answer = await one
