@@ -16,11 +16,9 @@ const memberTypes: Readonly<Record<string, readonly string[]>> = {
   indexes: ['object'],
   rewrites: ['array', 'string'],
 }
-/** Members whose values are objects of function sources, and the types of these. */
-const functionMembers: Readonly<Record<string, readonly string[]>> = {
-  filters: ['string', 'object'], updates: ['string'], shows: ['string'], lists: ['string'],
-}
-const booleanOptions = ['local_seq', 'include_design', 'partitioned']
+/** Members whose values are objects of function sources. They may also contain objects, such as a folder of modules. */
+const functionMembers = ['filters', 'updates', 'shows', 'lists']
+const booleanOptions = ['include_design', 'local_seq', 'partitioned']
 
 /** @throws ApiError `invalid_design_doc` */
 export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord): void {
@@ -32,7 +30,7 @@ export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord):
   if (validate !== undefined) {
     requireType('validate_doc_update', validate, language === 'query' ? ['string', 'object'] : ['string'])
   }
-  for (const [member, types] of Object.entries(functionMembers)) checkFunctions(member, design[member], types)
+  for (const member of functionMembers) checkFunctions(member, design[member])
   checkViews(design)
   const options = design['options']
   if (isJsonObject(options)) checkOptions(options, database)
@@ -48,9 +46,11 @@ function checkOptions(options: JsonObject, database: DatabaseRecord): void {
   }
 }
 
-function checkFunctions(member: string, functions: unknown, types: readonly string[]): void {
+function checkFunctions(member: string, functions: unknown): void {
   if (!isJsonObject(functions)) return
-  for (const [name, source] of Object.entries(functions)) requireType(`${member}.${name}`, source, types)
+  for (const [name, source] of Object.entries(functions)) {
+    requireType(`${member}.${name}`, source, ['string', 'object'])
+  }
 }
 
 function checkViews(design: JsonObject): void {

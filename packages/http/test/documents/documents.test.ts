@@ -386,6 +386,7 @@ describe('design documents', () => {
       [{ views: { v: { map: 'f', reduce: '_median' } } }, '`_median` is not a supported reduce function.'],
       [{ views: { v: { map: 'f', reduce: '_top_101' } } }, 'rank value must be between 1 and 100'],
       [{ filters: { f: 1 } }, '`filters.f` field must have string or object type'],
+      [{ shows: { s: null } }, '`shows.s` field must have string or object type'],
       [{ options: { local_seq: 'yes' } }, '`options.local_seq` field must have boolean type'],
       [{ options: { include_design: 1 } }, '`options.include_design` field must have boolean type'],
       [{ validate_doc_update: {} }, '`validate_doc_update` field must have string type'],
@@ -403,6 +404,7 @@ describe('design documents', () => {
         fromFile: { map: 'doc => {}', reduce: '_count\n' },
       },
       options: { partitioned: false }, any: 1,
+      shows: { lib: { a: 'exports.a = 1' } }, lists: { lib: {} }, updates: { lib: {} }, filters: { lib: {} },
     }
     expect((await node.put('/db/_design/good', good)).status).to.equal(201)
     expect((await node.get('/db/_design/good/_view/v')).status).to.equal(501)

@@ -135,6 +135,8 @@ export function respondTests(opened: () => Sandbox): void {
       assert.deepEqual(await responseOf(source), { headers: { 'Content-Type': html }, body: '<p>' })
       assert.deepEqual(await responseOf(source, accepting('text/html', { format: 'json' })),
         { headers: { 'Content-Type': 'application/json' }, body: '{}', code: 201 })
+      assert.deepEqual(await responseOf(source, accepting('', { format: '' })),
+        { headers: { 'Content-Type': html }, body: '<p>' })
     })
 
     it('throws not_acceptable when no format fits', async () => {

@@ -147,6 +147,7 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         'an arrow function': 'x => x + 1',
         'a function in parentheses': '(function (x) { return x + 1 })',
         'a function that ends with a semicolon': 'function(x) { return x + 1 };',
+        'a named function that ends with a semicolon': '// Adds 1.\nfunction add(x) { return x + 1 };;\n',
         'a function that ends with a comment': 'function(x) { return x + 1 } // one more',
         'a function behind a comment': '/* one */\n// more\nfunction(x) { return x + 1 }',
         'a variable and a bare function': 'var one = 1;\nfunction(x) { return x + one }',

@@ -35,7 +35,8 @@ const anonymousStatement = /Function statements require a function name/
 /**
  * Compiles the source of a function in any of the forms that `Sandbox` names.
  *
- * A source that is an expression is evaluated as one. Any other source is a script, which runs within a function, so
+ * A source that is an expression, apart from semicolons at its end, is evaluated as one: `function f(doc) {};` is a
+ * function as an expression, and has no value as a script. Any other source is a script, which runs within a function, so
  * that functions of one context do not share the variables of their scripts. `function (doc) {}` is no valid statement
  * of a script, although design documents contain it behind other statements: it is given a name.
  *
@@ -56,6 +57,12 @@ export function compileFunction<Value>(source: string, context: ScriptContext<Va
   return value
 }
 
+function withoutTrailingSemicolons(source: string): string {
+  let end = source.length
+  while (end > 0 && /[\s;]/.test(source[end - 1]!)) end--
+  return source.slice(0, end)
+}
+
 /** Returns the position of an error. An error behind the source, in what was appended to it, is at the source's end. */
 function positionInSource(
   { line, column }: ScriptSyntaxError, source: string,
@@ -67,7 +74,7 @@ function positionInSource(
 
 function compileForms<Value>(source: string, context: ScriptContext<Value>): () => Value {
   try {
-    return context.compile(`(${source}\n)`, -1)
+    return context.compile(`(${withoutTrailingSemicolons(source)}\n)`, -1)
   } catch (error) {
     if (!(error instanceof ScriptSyntaxError)) throw error
     try {

@@ -38,7 +38,8 @@ export class MediaTypes {
 
   /**
    * Returns the offer that answers a request: the one named by the parameter `format` of its query, or else the one
-   * whose media type the Accept header prefers. Of equally good offers the first one is returned.
+   * whose media type the Accept header prefers. Of equally good offers the first one is returned. An empty parameter or
+   * header counts as absent.
    *
    * @param request the object that the function received
    * @throws an array `['error', 'not_acceptable', reason]`
@@ -46,11 +47,11 @@ export class MediaTypes {
   select(offers: readonly Offer[], request: unknown): Selection {
     const { query, headers } = Object(request) as { readonly query?: unknown; readonly headers?: unknown }
     const { format } = Object(query) as { readonly format?: unknown }
-    const accept = `${(Object(headers) as { readonly Accept?: unknown }).Accept ?? '*/*'}`
-    const selected = format === undefined ? this.#byAccept(offers, accept) : this.#byFormat(offers, `${format}`)
+    const accept = `${(Object(headers) as { readonly Accept?: unknown }).Accept || '*/*'}`
+    const selected = format ? this.#byFormat(offers, `${format}`) : this.#byAccept(offers, accept)
     if (selected !== undefined) return selected
     const offered = offers.map(offer => this.#typesOf(offer).join(', ') || offer.format).join(', ')
-    throw ['error', 'not_acceptable', `Content-Type ${format ?? accept} not supported, try one of: ${offered}`]
+    throw ['error', 'not_acceptable', `Content-Type ${format || accept} not supported, try one of: ${offered}`]
   }
 
   #typesOf({ format }: Offer): readonly string[] {
