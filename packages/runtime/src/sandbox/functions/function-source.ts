@@ -36,9 +36,9 @@ const anonymousStatement = /Function statements require a function name/
  * Compiles the source of a function in any of the forms that `Sandbox` names.
  *
  * A source that is an expression, apart from semicolons at its end, is evaluated as one: `function f(doc) {};` is a
- * function as an expression, and has no value as a script. Any other source is a script, which runs within a function, so
- * that functions of one context do not share the variables of their scripts. `function (doc) {}` is no valid statement
- * of a script, although design documents contain it behind other statements: it is given a name.
+ * function as an expression, and has no value as a script. Any other source is a script, which runs within a function,
+ * so that functions of one context do not share the variables of their scripts. `function (doc) {}` is no valid
+ * statement of a script, although design documents contain it behind other statements: it is given a name.
  *
  * @throws SandboxError `compilation`
  */
