@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock/clock.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import { CallHistory } from './call-history.ts'
 import { CallQueue, type PendingCall } from './call-queue.ts'
 import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
@@ -20,6 +21,8 @@ import { childMetrics } from './sandbox-metrics.ts'
 const watchMs = 25
 /** How many milliseconds after a failed start the next one follows, while other children work. */
 const restartMs = 1000
+/** The share of `callMs` within which a message is answered when it is quick. */
+const quickShare = 5
 
 export interface IsolateSandboxOptions {
   readonly clock: Clock
@@ -46,6 +49,10 @@ interface PoolChild {
  * Runs functions in child processes, each with isolates of isolated-vm. Children are started when calls wait for them.
  * A message contains calls of one database only, so that ending a child fails no call of another database. A call
  * whose child ended runs once more, as the only call of its message. When that ends a child too, the call is the cause.
+ *
+ * Functions of several databases may occupy all children up to the time limit. When this happens while a database waits
+ * whose messages are quick, the pool gets one child more, and the databases that are not quick leave one child to the
+ * others from then on.
  */
 export class IsolateSandbox implements Sandbox {
   readonly #options: IsolateSandboxOptions
@@ -53,6 +60,9 @@ export class IsolateSandbox implements Sandbox {
   readonly #children = new Set<PoolChild>()
   readonly #metrics: ReturnType<typeof childMetrics>
   readonly #functionLog: FunctionLog
+  readonly #history: CallHistory
+  /** True when the pool has one child more, so that databases with quick messages find a child. */
+  #hasReserve = false
   #dispatchPlanned = false
   /** True while a timer of `#watchChildren` runs. */
   #watching = false
@@ -70,6 +80,7 @@ export class IsolateSandbox implements Sandbox {
     this.#queue = new CallQueue(options.limits)
     this.#metrics = childMetrics(options.metrics)
     this.#functionLog = new FunctionLog(options.log, options.clock)
+    this.#history = new CallHistory(options.clock, options.limits.callMs / quickShare)
   }
 
   async compile(called: SandboxFunction): Promise<void> {
@@ -158,7 +169,7 @@ export class IsolateSandbox implements Sandbox {
 
   #dispatch(): void {
     const share = Math.max(1, Math.floor(this.#options.limits.childrenMax / 2))
-    for (const database of this.#queue.databases()) {
+    for (const database of this.#history.inOrder(this.#queue.databases())) {
       for (let used = this.#usedBy(database); used < share && this.#sendNext(database); used++);
     }
     this.#metrics.waiting.set(this.#queue.waiting)
@@ -170,7 +181,7 @@ export class IsolateSandbox implements Sandbox {
     if (next === undefined) return false
     const idle = this.#idleFor(next.called)
     if (idle === undefined) {
-      this.#start()
+      this.#start(database)
       return false
     }
     this.#change(idle, 'busy', this.#queue.take(database))
@@ -183,15 +194,34 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #idleFor(called: SandboxFunction): PoolChild | undefined {
+    if (!this.#history.isQuick(called.database) && this.#leavesReserve()) return undefined
     const idle = [...this.#children].filter(({ state }) => state === 'idle')
     return idle.find(({ child }) => child.knows(called)) ?? idle[0]
   }
 
-  /** Starts a child unless there are enough, or one is already starting. */
-  #start(): void {
+  /** Returns true when databases whose messages are not quick occupy all children but one, which they must leave. */
+  #leavesReserve(): boolean {
+    if (!this.#hasReserve) return false
+    const ready = [...this.#children].filter(({ state }) => state === 'idle' || state === 'busy')
+    const occupied = ready.filter(({ calls: [call] }) => (
+      call !== undefined && !this.#history.isQuick(call.called.database)))
+    return occupied.length >= ready.length - 1
+  }
+
+  /** Returns true when each child has worked on one message for longer than a quick one takes. */
+  #areAllSlow(): boolean {
+    const { clock, limits } = this.#options
+    const latest = clock.monotonic() - limits.callMs / quickShare
+    return [...this.#children].every(({ state, since }) => state === 'busy' && since < latest)
+  }
+
+  /** Starts a child for a database unless there are enough, or one is already starting. */
+  #start(database: string): void {
     const { clock, limits, library = 'isolated-vm' } = this.#options
     const members = [...this.#children]
-    if (members.length >= limits.childrenMax || members.some(({ state }) => state === 'starting')) return
+    if (members.some(({ state }) => state === 'starting')) return
+    this.#hasReserve ||= members.length >= limits.childrenMax && this.#history.isQuick(database) && this.#areAllSlow()
+    if (members.length >= limits.childrenMax + (this.#hasReserve ? 1 : 0)) return
     if (members.length > 0 && clock.monotonic() < this.#nextStart) return
     const member: PoolChild = {
       child: new SandboxChild(library, limits, {
@@ -225,8 +255,10 @@ export class IsolateSandbox implements Sandbox {
 
   #answer(member: PoolChild, replies: readonly ChildReply[]): void {
     if (member.state !== 'busy') return
-    const { calls } = member
+    const { calls, since } = member
     if (replies.length !== calls.length) return this.#kill(member, 'crashed')
+    const { database } = calls[0]!.called
+    this.#history.answered(database, this.#options.clock.monotonic() - since)
     this.#change(member, 'idle', [])
     const postponed = calls.filter((call, index) => replies[index]?.reply.status === 'postponed')
     this.#queue.putBack(postponed)
@@ -261,6 +293,7 @@ export class IsolateSandbox implements Sandbox {
     this.#children.delete(member)
     this.#metrics.children.set(this.#children.size)
     if (end !== 'closed') this.#report(member, end)
+    if (end !== 'closed' && calls.length > 0) this.#history.endedChild(calls[0]!.called.database)
     if (state === 'starting' && this.#refusal === undefined) this.#failStart()
     const again: PendingCall[] = []
     for (const call of calls) {
@@ -287,6 +320,7 @@ export class IsolateSandbox implements Sandbox {
   /** Without children no call can run. The next calls try to start one again. */
   #failStart(): void {
     this.#nextStart = this.#options.clock.monotonic() + restartMs
+    this.#hasReserve = false
     if (this.#children.size > 0) return
     for (const call of this.#queue.takeAll()) {
       this.#queue.settle(call)
@@ -334,8 +368,11 @@ export class IsolateSandbox implements Sandbox {
       this.#watching = false
       const works = [...this.#children].some(({ state }) => state !== 'idle')
       for (const member of this.#children) this.#check(member)
+      // The children may have become slow.
+      if (this.#queue.waiting > 0) this.#planDispatch()
       if (works) return this.#watchChildren()
       this.#idleTimer = clock.setTimer(limits.idleMs, () => {
+        this.#hasReserve = false
         for (const member of this.#children) this.#kill(member, 'closed')
       })
     })

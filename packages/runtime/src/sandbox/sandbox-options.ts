@@ -19,7 +19,8 @@ export const sandboxDeclarations = {
     default: 0,
     effect: 'restart',
     help: 'Maximum number of child processes that run functions of design documents. They are started when functions '
-      + 'are called. One database may use half of them, but at least one. 0: one for each core.',
+      + 'are called. One database may use half of them, but at least one. One more is started when functions of other '
+      + 'databases occupy all of them while a database waits whose functions are quick. 0: one for each core.',
   }),
 
   residentMiB: converted(option('query_server_config/os_process_memory_bytes',

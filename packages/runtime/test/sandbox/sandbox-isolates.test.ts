@@ -81,6 +81,34 @@ describe('the child processes of a sandbox', function () {
     expect(await Promise.all(codes)).to.deep.equal(['closed', 'closed'])
   })
 
+  it('run the calls of databases that were quick before, while those of many others do not end', async () => {
+    for (const childrenMax of [1, 2]) {
+      const sandbox = open({ callMs: 2000, childrenMax })
+      await sandbox.call(identity, ['[1]'])
+      let ended = 0
+      const hostile = Array.from({ length: 20 }, async (_, n) => {
+        await refusal(sandbox.call(functionOf(endless, `hostile${n}`), ['[]']))
+        ended++
+      })
+      for (let n = 0; n < 4; n++) await sandbox.call(identity, ['[1]'])
+      expect(ended, `of ${hostile.length} hostile calls with ${childrenMax} children`).to.be.below(10)
+      sandbox.close()
+      await Promise.all(hostile)
+    }
+  })
+
+  it('run the calls of other databases before those of databases that ended a child', async () => {
+    const sandbox = open({ callMs: 300, childrenMax: 1 })
+    const order: string[] = []
+    const run = async (source: string, database: string): Promise<void> => {
+      await sandbox.call(functionOf(source, database), ['[]']).catch(() => {})
+      order.push(database)
+    }
+    await run(endless, 'hostile')
+    await Promise.all([run(endless, 'first'), run(endless, 'hostile'), run('() => 1', 'last')])
+    expect(order).to.deep.equal(['hostile', 'first', 'last', 'hostile'])
+  })
+
   it('are replaced when they are killed, and their calls run once more', async function () {
     if (!isLinux) return this.skip()
     const before = childrenOf(process.pid)

@@ -1,0 +1,69 @@
+import type { Clock } from '../clock/clock.ts'
+
+/** Milliseconds for which a database comes last after one of its calls has ended a child process. */
+export const distrustMs = 60_000
+/** Databases that are remembered. The one whose calls were answered longest ago is forgotten first. */
+const databasesMax = 10_000
+
+interface DatabaseHistory {
+  /** True when the last message was answered within `quickMs`. */
+  readonly isQuick: boolean
+  /** Monotonic time in milliseconds until which the database comes last. */
+  readonly distrustedUntil: number
+}
+
+const unknown: DatabaseHistory = { isQuick: false, distrustedUntil: -Infinity }
+
+/**
+ * What the calls of each database cost before. It keeps the functions of many databases that do not end from delaying
+ * all others: each of them takes a child process for the whole time limit of a call.
+ */
+export class CallHistory {
+  readonly #clock: Clock
+  readonly #quickMs: number
+  readonly #databases = new Map<string, DatabaseHistory>()
+
+  /** @param quickMs longest time of a message, in milliseconds, that counts as quick */
+  constructor(clock: Clock, quickMs: number) {
+    this.#clock = clock
+    this.#quickMs = quickMs
+  }
+
+  /** Call this when a child has answered a message of the database, after so many milliseconds. */
+  answered(database: string, ms: number): void {
+    const { distrustedUntil } = this.#of(database)
+    this.#set(database, { isQuick: ms <= this.#quickMs, distrustedUntil })
+  }
+
+  /** Call this when a call of the database has ended a child. */
+  endedChild(database: string): void {
+    this.#set(database, { isQuick: false, distrustedUntil: this.#clock.monotonic() + distrustMs })
+  }
+
+  /** Returns true when the last message of the database was quick and it did not end a child before. */
+  isQuick(database: string): boolean {
+    return this.#of(database).isQuick && !this.#isDistrusted(database)
+  }
+
+  /** Returns the databases in the same order, except that those which ended a child lately come last. */
+  inOrder(databases: readonly string[]): readonly string[] {
+    const isDistrusted = (database: string): boolean => this.#isDistrusted(database)
+    return [...databases.filter(database => !isDistrusted(database)), ...databases.filter(isDistrusted)]
+  }
+
+  #isDistrusted(database: string): boolean {
+    return this.#clock.monotonic() < this.#of(database).distrustedUntil
+  }
+
+  #of(database: string): DatabaseHistory {
+    return this.#databases.get(database) ?? unknown
+  }
+
+  #set(database: string, history: DatabaseHistory): void {
+    this.#databases.delete(database)
+    this.#databases.set(database, history)
+    if (this.#databases.size <= databasesMax) return
+    const [oldest] = this.#databases.keys()
+    this.#databases.delete(oldest!)
+  }
+}
