@@ -48,6 +48,7 @@ import { viewInfo } from './views/view-info.ts'
 import { reduceView } from './views/view-reduce.ts'
 import { scanView } from './views/view-scan.ts'
 import { defaultViewOptions } from './views/view-scope.ts'
+import { IndexIds } from './views/index-ids.ts'
 import { MergedGroups } from './views/merged-groups.ts'
 import { NewestReaders } from './views/newest-readers.ts'
 import type { IndexDirectory, ViewOptions, ViewScope } from './views/view-scope.ts'
@@ -154,7 +155,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const viewScope = views
     && {
       ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
-      mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
+      indexIds: new IndexIds(), mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
     }
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),

@@ -1,5 +1,6 @@
 import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
+import type { IndexIds } from './index-ids.ts'
 import type { MergedGroups } from './merged-groups.ts'
 import type { NewestReaders } from './newest-readers.ts'
 import type { WatchScope } from '../shard-calls/silence-watch.ts'
@@ -34,6 +35,7 @@ export const defaultViewOptions: ViewOptions = Object.freeze({
 export interface ViewScope extends WatchScope, Pick<CoordinatorScope, 'access' | 'unconfirmed'> {
   readonly indexes: IndexDirectory
   readonly viewOptions: ViewOptions
+  readonly indexIds: IndexIds
   readonly mergedGroups: MergedGroups
   readonly newestReaders: NewestReaders
 }

@@ -1,4 +1,4 @@
-import { indexId, mapBounded } from '@sectional/core'
+import { mapBounded } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
@@ -46,7 +46,7 @@ export async function openShards<Place, Row extends Place>(
   const rest: ReadRest<Place> = places.length === 1
     ? { skip, ...(limit !== null && { limit }) }
     : { ...(limit !== null && { limit: limit === 0 ? 0 : skip + limit }) }
-  const index = indexId(definition)
+  const index = scope.indexIds.of(definition)
   const immediate = { index, read: { ranges, descending }, update, newest }
   const inMemory = places.map(place => immediateRows(scope, place, immediate, rest, read))
   if (inMemory.every(rows => rows !== undefined)) {

@@ -10,6 +10,7 @@ import { defaultCoordinatorOptions } from '../../src/contracts/coordinator-optio
 import { ReplicaAccess } from '../../src/replicas/replica-access.ts'
 import { ReplicaHealth } from '../../src/replicas/replica-health.ts'
 import { BackgroundWork } from '../../src/shard-calls/background-work.ts'
+import { IndexIds } from '../../src/views/index-ids.ts'
 import { MergedGroups } from '../../src/views/merged-groups.ts'
 import { NewestReaders } from '../../src/views/newest-readers.ts'
 import { defaultViewOptions } from '../../src/views/view-scope.ts'
@@ -67,7 +68,7 @@ export class IndexWorld extends ReplicaWorld {
       runtime: this.runtime(node), options, readHealth, decisionHealth, viewOptions: this.#viewOptions,
       access: new ReplicaAccess(node, this.directory(node), health, () => this.state().databases),
       background: new BackgroundWork(), unconfirmed: this.coordinator(node).unconfirmed,
-      mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
+      indexIds: new IndexIds(), mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
       indexes: { indexes: (to, shard) => new FaultyIndexes({ world: this, from: node, node: to, shard }) },
     }
   }

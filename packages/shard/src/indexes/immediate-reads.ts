@@ -2,7 +2,7 @@ import type {
   ImmediateAnswer, ImmediateIndexReads, IndexRead, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint,
   ScanIndexRequest,
 } from '@sectional/core'
-import { type IndexContent, indexState } from './index-content.ts'
+import type { IndexContent } from './index-content.ts'
 import type { StoredState } from './index-records.ts'
 import type { IndexStore } from './index-store.ts'
 import { RowTree } from './row-tree.ts'
@@ -34,11 +34,12 @@ export class ImmediateReads implements ImmediateIndexReads {
     if (index === undefined) return undefined
     const { content, state } = index
     const { height, rowCount, version } = state
-    if (rowCount === 0) return { head: { kind: 'head', ...indexState(state), rowsBefore: 0 }, rows: [] }
+    if (rowCount === 0) return { head: { kind: 'head', ...content.state, rowsBefore: 0 }, rows: [] }
     if (height === 0) return undefined
     try {
-      const { store } = this.#parts.store
-      return scanInMemory(new RowTree(store, content.keys, height, content.cache.ofVersion(version)), state, request)
+      const { store, ranges } = this.#parts.store
+      const tree = new RowTree(store, content.keys, height, content.cache.ofVersion(version))
+      return scanInMemory({ tree, state: content.state, request, placesOf: ranges })
     } catch (error) {
       // The call that follows meets the same error, and returns it.
       content.noteFailure(error)
@@ -49,7 +50,7 @@ export class ImmediateReads implements ImmediateIndexReads {
   reduceIndex(request: ReduceIndexRequest): ImmediateAnswer<ReducedGroup> | undefined {
     const index = this.#settled(request)
     const rows = index && this.#parts.store.reductions.get(index.state.version, request)
-    return rows && { head: { kind: 'head', ...indexState(index!.state), rowsBefore: 0 }, rows }
+    return rows && { head: { kind: 'head', ...index!.content.state, rowsBefore: 0 }, rows }
   }
 
   /** Returns an index that belongs to the replica's history and has reached the required sequence. */

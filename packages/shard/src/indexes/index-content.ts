@@ -6,7 +6,7 @@ import { corruptionIn, damageIn } from '../calls/call-guard.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { type DocumentChange, documentChanges, mapDocuments } from './document-changes.ts'
 import { untilAborted } from './hosted-indexer.ts'
-import type { IndexKeys } from './index-keys.ts'
+import { IndexKeys } from './index-keys.ts'
 import { decodeState, encodeDocumentRows, encodeRow, encodeState, newState, type StoredState } from './index-records.ts'
 import type { IndexStore, StoredIndex } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
@@ -44,6 +44,8 @@ export class IndexContent {
   readonly #parts: ContentParts
   /** The state in the store, unless `#mustReload`. */
   #state: StoredState
+  /** What `state` has returned, and for which state. */
+  #shown: { readonly of: StoredState; readonly state: IndexState }
   /** Resolves when the index is in the store. */
   readonly #created: Promise<void>
   /** True from the begin of a write to its success: after a failure it is unknown whether the batch is in the store. */
@@ -65,6 +67,7 @@ export class IndexContent {
     this.keys = keys
     this.cache = new IndexPartCache(parts.store.parts, state.version)
     this.#state = state
+    this.#shown = { of: state, state: indexState(state) }
     this.#parts = parts
     this.#created = created
     this.#indexer = untilAborted(parts.indexer, this.#ended.signal)
@@ -88,7 +91,11 @@ export class IndexContent {
   get history(): string { return this.#state.history }
   get sequence(): number { return this.#state.sequence }
   get readSequence(): number { return this.#state.readSequence }
-  get state(): IndexState { return indexState(this.#state) }
+  /** Each short read needs it, so it is made once for each state. */
+  get state(): IndexState {
+    if (this.#shown.of !== this.#state) this.#shown = { of: this.#state, state: indexState(this.#state) }
+    return this.#shown.state
+  }
 
   /** The state in the store; undefined when the index cannot be read, or while a batch is being written. */
   get settled(): StoredState | undefined {
@@ -177,7 +184,9 @@ export class IndexContent {
       for (const [key, page] of pages) put(batch, key, page)
       for (const document of documents) this.#putDocument(batch, document)
     })
-    this.cache.changed(next.version, [...pages.keys(), ...runs.map(place => this.keys.row(place))])
+    this.cache.changed(next.version, [
+      ...[...pages.keys()].map(key => IndexKeys.readPage(key)), ...runs.map(place => ({ level: 0, place })),
+    ])
   }
 
   async #complete(newest: number): Promise<void> {

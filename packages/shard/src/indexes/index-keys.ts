@@ -62,6 +62,11 @@ export class IndexKeys {
   pages(): Range { return { gte: `${this.#start}p`, lt: `${this.#start}q` } }
   all(): Range { return { gte: this.#start, lt: keyWord(this.prefix + 1) } }
 
+  /** Returns where a page of summaries begins, given its key. */
+  static readPage(key: string): { readonly level: number; readonly place: string } {
+    return { level: key.charCodeAt(headLength), place: key.slice(headLength + 1) }
+  }
+
   static prefixOf(key: string): number { return readKeyWord(key, 0) }
 
   /** Returns the place or id at the end of a key. */
@@ -113,6 +118,20 @@ export function placeRange({ lower, upper }: RowRange): PlaceRange {
   return {
     from: lower === undefined ? firstPlace : boundText(lower, !lower.inclusive),
     to: upper === undefined ? placesEnd : boundText(upper, upper.inclusive),
+  }
+}
+
+/** Computes the places of each range once: all shards of a node read the same ranges for a query. */
+export class PlaceRanges {
+  readonly #known = new WeakMap<RowRange, PlaceRange>()
+
+  of(range: RowRange): PlaceRange {
+    let places = this.#known.get(range)
+    if (places === undefined) {
+      places = placeRange(range)
+      this.#known.set(range, places)
+    }
+    return places
   }
 }
 

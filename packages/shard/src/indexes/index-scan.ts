@@ -1,7 +1,7 @@
 import type { IndexHead, IndexRow, ScanIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import { indexState } from './index-content.ts'
-import { afterPlace, placeRange, type PlaceRange, placeText, readPlace } from './index-keys.ts'
+import { afterPlace, placeRange, type PlaceRange, PlaceRanges, placeText, readPlace } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import { pageRows, readRows, type RowReader } from './row-reader.ts'
 import { RowTree } from './row-tree.ts'
@@ -13,7 +13,9 @@ export async function* scanIndex(
 ): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
   const { source, keys, state } = snapshot
   const reader = snapshot.rows(check)
-  const short = reader instanceof RowTree ? await scanByRuns(reader, state, request) : undefined
+  const short = reader instanceof RowTree
+    ? await scanByRuns({ tree: reader, state: indexState(state), request, placesOf: new PlaceRanges() })
+    : undefined
   if (short !== undefined) return yield [short.head, ...short.rows]
   const { ranges, descending, after, skip = 0, limit = Infinity } = request
   const before = await rowsBefore(reader, ranges[0] ?? {}, state.rowCount, descending)

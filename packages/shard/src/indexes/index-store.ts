@@ -3,7 +3,7 @@ import { indexId } from '@sectional/core'
 import type { Log, Random, Storage, Store, WriteBatch } from '@sectional/runtime'
 import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { scanEntries } from '../records/entry-scan.ts'
-import { directoryKeys, IndexKeys } from './index-keys.ts'
+import { directoryKeys, IndexKeys, PlaceRanges } from './index-keys.ts'
 import {
   decodeDirectoryRecord, decodeNextPrefix, type DirectoryRecord, encodeDirectoryRecord, encodeNextPrefix, encodeState,
   type StoredState,
@@ -33,6 +33,8 @@ export class IndexStore {
   readonly store: Store
   /** Parts of indexes in memory. */
   readonly parts = new NodePartCache()
+  /** The places of the ranges that queries of this node read. */
+  readonly ranges = new PlaceRanges()
   /** Results of reductions of the indexes. */
   readonly reductions = new ReductionCache()
   /** Resolves when the store was found to be damaged. It must be closed, removed and opened anew then. */

@@ -1,57 +1,93 @@
-/** Parts of indexes in memory: the entries of pages of summaries, and the rows of runs, by key. */
+/** Parts of one index in memory: the entries of pages of summaries, and at level 0 the rows of runs. */
 export interface PartCache {
-  get(key: string): unknown
+  get(level: number, place: string): unknown
   /** @param bytes the approximate size of the part in memory */
-  set(key: string, part: unknown, bytes: number): void
+  set(level: number, place: string, part: unknown, bytes: number): void
 }
 
 /** Bytes of memory of all parts of a node. */
 export const partCacheBytesMax = 64 * 1024 * 1024
 
-interface CachedPart { readonly part: unknown; readonly bytes: number }
+interface CachedPart {
+  readonly owner: Map<string, CachedPart>
+  readonly key: string
+  readonly part: unknown
+  readonly bytes: number
+  older: CachedPart | undefined
+  newer: CachedPart | undefined
+}
 
-/** Keeps the parts of all indexes of a node that were used last. */
-export class NodePartCache implements PartCache {
+/** The parts of one owner, by key. */
+export interface CachedParts {
+  get(key: string): unknown
+  set(key: string, part: unknown, bytes: number): void
+  delete(key: string): void
+}
+
+/** Keeps the parts of all owners that were used last. Each owner finds its own parts only. */
+export class NodePartCache {
   readonly #bytesMax: number
-  /** The part that was used longest ago comes first. */
-  readonly #parts = new Map<string, CachedPart>()
-  /** The sum over `#parts`. At most `#bytesMax`. */
+  /** The sum over all parts. At most `#bytesMax`. */
   #bytes = 0
-  #indexes = 0
+  /** The ends of the list of all parts, in the order in which they were used. */
+  #oldest: CachedPart | undefined
+  #newest: CachedPart | undefined
 
   constructor(bytesMax = partCacheBytesMax) {
     this.#bytesMax = bytesMax
   }
 
-  get(key: string): unknown {
-    const found = this.#parts.get(key)
-    if (found === undefined) return undefined
-    this.#parts.delete(key)
-    this.#parts.set(key, found)
-    return found.part
-  }
-
-  set(key: string, part: unknown, bytes: number): void {
-    this.delete(key)
-    if (bytes > this.#bytesMax) return
-    this.#parts.set(key, { part, bytes })
-    this.#bytes += bytes
-    for (const oldest of this.#parts.keys()) {
-      if (this.#bytes <= this.#bytesMax) return
-      this.delete(oldest)
+  /** Returns an owner without parts. The parts of an owner that is not used any more become old, and are dropped. */
+  owner(): CachedParts {
+    const parts = new Map<string, CachedPart>()
+    return {
+      get: key => {
+        const found = parts.get(key)
+        if (found === undefined) return undefined
+        if (found !== this.#newest) {
+          this.#unlink(found)
+          this.#append(found)
+        }
+        return found.part
+      },
+      set: (key, part, bytes) => {
+        this.#drop(parts.get(key))
+        if (bytes > this.#bytesMax) return
+        const added: CachedPart = { owner: parts, key, part, bytes, older: undefined, newer: undefined }
+        parts.set(key, added)
+        this.#append(added)
+        this.#bytes += bytes
+        while (this.#bytes > this.#bytesMax) this.#drop(this.#oldest)
+      },
+      delete: key => this.#drop(parts.get(key)),
     }
   }
 
-  delete(key: string): void {
-    this.#bytes -= this.#parts.get(key)?.bytes ?? 0
-    this.#parts.delete(key)
+  #drop(part: CachedPart | undefined): void {
+    if (part === undefined) return
+    this.#unlink(part)
+    part.owner.delete(part.key)
+    this.#bytes -= part.bytes
   }
 
-  /** Returns a number that it has not returned before. It keeps the parts of two indexes apart. */
-  nextIndex(): number {
-    return ++this.#indexes
+  #append(part: CachedPart): void {
+    part.older = this.#newest
+    part.newer = undefined
+    if (this.#newest === undefined) this.#oldest = part
+    else this.#newest.newer = part
+    this.#newest = part
+  }
+
+  #unlink({ older, newer }: CachedPart): void {
+    if (older === undefined) this.#oldest = newer
+    else older.newer = newer
+    if (newer === undefined) this.#newest = older
+    else newer.older = older
   }
 }
+
+/** Where a part of an index begins: a run at level 0, and a page of summaries above it. */
+export interface PartPlace { readonly level: number; readonly place: string }
 
 /**
  * The cached parts of the newest state of one index. A reader of another state neither finds nor adds parts, so that a
@@ -59,30 +95,32 @@ export class NodePartCache implements PartCache {
  */
 export class IndexPartCache {
   readonly #node: NodePartCache
-  #index: number
+  /** The parts by level. A reset replaces the list. */
+  #levels: CachedParts[] = []
   #version: string
 
   constructor(node: NodePartCache, version: string) {
     this.#node = node
-    this.#index = node.nextIndex()
     this.#version = version
   }
 
   /** Returns the cache for a reader of the state with that version. Call it when the reader's snapshot is taken. */
   ofVersion(version: string): PartCache {
-    const index = this.#index
-    const isNewest = (): boolean => version === this.#version && index === this.#index
+    const levels = this.#levels
+    const isNewest = (): boolean => version === this.#version && levels === this.#levels
     return {
-      get: key => isNewest() ? this.#node.get(this.#key(key)) : undefined,
-      set: (key, part, bytes) => {
-        if (isNewest()) this.#node.set(this.#key(key), part, bytes)
+      get: (level, place) => isNewest() ? levels[level]?.get(place) : undefined,
+      set: (level, place, part, bytes) => {
+        if (!isNewest()) return
+        while (levels.length <= level) levels.push(this.#node.owner())
+        levels[level]!.set(place, part, bytes)
       },
     }
   }
 
-  /** Call this when a state has been written, with the keys of the parts that differ from the state before. */
-  changed(version: string, keys: Iterable<string>): void {
-    for (const key of keys) this.#node.delete(this.#key(key))
+  /** Call this when a state has been written, with the places of the parts that differ from the state before. */
+  changed(version: string, parts: Iterable<PartPlace>): void {
+    for (const { level, place } of parts) this.#levels[level]?.delete(place)
     this.#version = version
   }
 
@@ -91,12 +129,8 @@ export class IndexPartCache {
    * find and add none any more, even if their version is the same.
    */
   reset(version: string): void {
-    this.#index = this.#node.nextIndex()
+    this.#levels = []
     this.#version = version
-  }
-
-  #key(key: string): string {
-    return `${this.#index} ${key}`
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ReducedGroup, ReduceIndexRequest } from '@sectional/core'
-import { NodePartCache } from './part-cache.ts'
+import { type CachedParts, NodePartCache } from './part-cache.ts'
 
 /** Bytes of memory of all results of a node. */
 export const reductionCacheBytesMax = 16 * 1024 * 1024
@@ -15,12 +15,12 @@ const objectBytes = 200
  * to be removed when rows change.
  */
 export class ReductionCache {
-  readonly #results: NodePartCache
+  readonly #results: CachedParts
   /** The reductions that are being read, by key. Each resolves at its end, and does not reject. */
   readonly #running = new Map<string, Promise<void>>()
 
   constructor(bytesMax = reductionCacheBytesMax) {
-    this.#results = new NodePartCache(bytesMax)
+    this.#results = new NodePartCache(bytesMax).owner()
   }
 
   /** @param version of the state of the index (`StoredState.version`) */

@@ -68,9 +68,25 @@ export class RowList implements RowReader {
 
 /** Returns the rows of a list, in the order of places, that are in a range. */
 export function rowsWithin(rows: readonly StoredRow[], { from, to }: PlaceRange): readonly StoredRow[] {
-  const first = firstRow(rows, ({ place }) => compareUtf8(place, from) >= 0)
-  const end = firstRow(rows, ({ place }) => compareUtf8(place, to) >= 0)
+  const first = rowAt(rows, from)
+  const end = rowAt(rows, to, first)
   return first === 0 && end === rows.length ? rows : rows.slice(first, end)
+}
+
+/**
+ * Returns the index of the first row at or behind a place; the number of rows when there is none.
+ *
+ * @param low the rows before this index are known to be before the place
+ */
+export function rowAt(rows: readonly StoredRow[], place: string, low = 0): number {
+  let from = low
+  let to = rows.length
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if (compareUtf8(rows[middle]!.place, place) >= 0) to = middle
+    else from = middle + 1
+  }
+  return from
 }
 
 /** Returns the index of the first row that is behind; the number of rows when there is none. */

@@ -2,7 +2,7 @@ import { compareUtf8 } from '@sectional/core'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
 import { noCache, type PartCache } from './part-cache.ts'
-import { firstRow, rowsWithin } from './row-list.ts'
+import { firstRow, rowAt, rowsWithin } from './row-list.ts'
 import { type IndexSource, readRows, type RowPart, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
 import { decodePage, entryAt, type Summary } from './summary-page.ts'
 
@@ -29,7 +29,7 @@ export class RowTree implements RowReader {
   readonly #keys: IndexKeys
   readonly #height: number
   readonly #cache: PartCache
-  /** The pages that were read, by key. */
+  /** The pages that were read and not found in the cache, by key. */
   readonly #pages = new Map<string, readonly Summary[]>()
   /** The rows of the last runs that were read, newest last, by the place at which the run begins. */
   readonly #runs = new Map<string, Promise<readonly StoredRow[]>>()
@@ -49,7 +49,7 @@ export class RowTree implements RowReader {
     const run = this.runAt(place)
     if (place === run.from) return run.before
     const rows = await this.rows(run)
-    return run.before + firstRow(rows, row => compareUtf8(row.place, place) >= 0)
+    return run.before + rowAt(rows, place)
   }
 
   async placeAt(count: number): Promise<string> {
@@ -88,7 +88,7 @@ export class RowTree implements RowReader {
 
   /** Returns the rows of a run if they are in memory. */
   rowsInMemory(run: Run): readonly StoredRow[] | undefined {
-    return this.#cache.get(this.#keys.row(run.from)) as readonly StoredRow[] | undefined
+    return this.#cache.get(0, run.from) as readonly StoredRow[] | undefined
   }
 
   /** Returns the run in which a row of that place is, or would be. */
@@ -101,15 +101,17 @@ export class RowTree implements RowReader {
    * @throws DamagedRecordError when the page is damaged or missing
    */
   page(level: number, place: string): readonly Summary[] {
+    const cached = this.#cache.get(level, place) as readonly Summary[] | undefined
+    if (cached !== undefined) return cached
     const key = this.#keys.page(level, place)
-    let entries = this.#pages.get(key) ?? this.#cache.get(key) as readonly Summary[] | undefined
+    let entries = this.#pages.get(key)
     if (entries === undefined) {
       const bytes = this.#source.getSync(key)
       if (bytes === undefined) throw new DamagedRecordError('a page of summaries is missing')
       entries = decodePage(bytes)
-      this.#cache.set(key, entries, bytes.length + entries.length * objectBytes)
+      this.#cache.set(level, place, entries, bytes.length + entries.length * objectBytes)
+      this.#pages.set(key, entries)
     }
-    this.#pages.set(key, entries)
     return entries
   }
 
@@ -170,12 +172,11 @@ export class RowTree implements RowReader {
   }
 
   async #readRun(run: RunRange): Promise<readonly StoredRow[]> {
-    const key = this.#keys.row(run.from)
-    const cached = this.#cache.get(key) as readonly StoredRow[] | undefined
+    const cached = this.#cache.get(0, run.from) as readonly StoredRow[] | undefined
     if (cached !== undefined) return cached
     const rows = await readRun(this.#source, this.#keys, run)
     const bytes = rows.reduce((sum, { place, value }) => sum + 2 * place.length + value.length + objectBytes, 0)
-    this.#cache.set(key, rows, bytes)
+    this.#cache.set(0, run.from, rows, bytes)
     return rows
   }
 }

@@ -1,10 +1,8 @@
 /** Scans of few rows, which are read run by run, so that they are answered from memory when their runs are there. */
-import type { ImmediateAnswer, IndexRow, ScanIndexRequest } from '@sectional/core'
+import type { ImmediateAnswer, IndexRow, IndexState, ScanIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
-import { indexState } from './index-content.ts'
-import { placeRange, type PlaceRange } from './index-keys.ts'
-import type { StoredState } from './index-records.ts'
-import { firstRow, rowsWithin } from './row-list.ts'
+import type { PlaceRange, PlaceRanges } from './index-keys.ts'
+import { rowAt, rowsWithin } from './row-list.ts'
 import { rowPlace, type StoredRow } from './row-reader.ts'
 import type { RowTree, Run } from './row-tree.ts'
 
@@ -16,29 +14,34 @@ const rowsMax = 256
 type RunScan<Result> = Generator<Run, Result, readonly StoredRow[]>
 type Answer = ImmediateAnswer<IndexRow>
 
+/** A request, and the index that it reads. */
+export interface ShortScan {
+  readonly tree: RowTree
+  readonly state: IndexState
+  readonly request: ScanIndexRequest
+  readonly placesOf: PlaceRanges
+}
+
 /** Returns the answer if all runs are in memory and the scan is short. */
-export function scanInMemory(tree: RowTree, state: StoredState, request: ScanIndexRequest): Answer | undefined {
-  const step = scanRuns(tree, state, request).next()
+export function scanInMemory(read: ShortScan): Answer | undefined {
+  const step = scanRuns(read).next()
   return step.done === true ? step.value : undefined
 }
 
 /** Returns the answer if the scan is short, and reads the runs that are not in memory. */
-export async function scanByRuns(
-  tree: RowTree, state: StoredState, request: ScanIndexRequest,
-): Promise<Answer | undefined> {
-  const scan = scanRuns(tree, state, request)
+export async function scanByRuns(read: ShortScan): Promise<Answer | undefined> {
+  const scan = scanRuns(read)
   let step = scan.next()
-  while (step.done !== true) step = scan.next(await tree.rows(step.value))
+  while (step.done !== true) step = scan.next(await read.tree.rows(step.value))
   return step.value
 }
 
 /** Returns undefined when the answer has more than `rowsMax` rows, and for requests that leave rows out. */
-function* scanRuns(
-  tree: RowTree, state: StoredState, { ranges, descending, after, skip = 0, limit = Infinity }: ScanIndexRequest,
-): RunScan<Answer | undefined> {
+function* scanRuns({ tree, state, request, placesOf }: ShortScan): RunScan<Answer | undefined> {
+  const { ranges, descending, after, skip = 0, limit = Infinity } = request
   if (after !== undefined || skip > 0 || ranges.length > rangesMax) return undefined
   if (limit > rowsMax && state.rowCount > rowsMax && ranges.some(isEverything)) return undefined
-  const first = firstRun(tree, ranges[0] ?? {}, descending)
+  const first = ranges[0] && firstRun(tree, ranges[0], placesOf.of(ranges[0]), descending)
   const firstRows = first && (tree.rowsInMemory(first.run) ?? (yield first.run))
   const rowsOf = function* (run: Run): RunScan<readonly StoredRow[]> {
     return firstRows !== undefined && run.from === first!.run.from
@@ -46,7 +49,7 @@ function* scanRuns(
   }
   const rows: IndexRow[] = []
   for (const [range, bounds] of ranges.entries()) {
-    const places = placeRange(bounds)
+    const places = placesOf.of(bounds)
     if (compareUtf8(places.from, places.to) >= 0) continue
     for (const run of runsOf(tree, places, descending, range === 0 ? first : undefined)) {
       if (rows.length >= limit) break
@@ -59,7 +62,7 @@ function* scanRuns(
     }
   }
   const rowsBefore = first === undefined ? 0 : rowsBeforeFirst(first, firstRows!, state.rowCount, descending)
-  return { head: { kind: 'head', ...indexState(state), rowsBefore }, rows }
+  return { head: { kind: 'head', ...state, rowsBefore }, rows }
 }
 
 function isEverything({ lower, upper }: ScanIndexRequest['ranges'][number]): boolean {
@@ -71,10 +74,9 @@ interface FirstRun { readonly place: string; readonly run: Run }
 
 /** Returns undefined when the scan begins with the first row of the index in its direction. */
 function firstRun(
-  tree: RowTree, range: ScanIndexRequest['ranges'][number], descending: boolean,
+  tree: RowTree, range: ScanIndexRequest['ranges'][number], { from, to }: PlaceRange, descending: boolean,
 ): FirstRun | undefined {
   if ((descending ? range.upper : range.lower) === undefined) return undefined
-  const { from, to } = placeRange(range)
   const place = descending ? to : from
   return { place, run: tree.runAt(place) }
 }
@@ -83,7 +85,7 @@ function firstRun(
 function rowsBeforeFirst(
   { place, run }: FirstRun, rows: readonly StoredRow[], rowCount: number, descending: boolean,
 ): number {
-  const count = run.before + firstRow(rows, row => compareUtf8(row.place, place) >= 0)
+  const count = run.before + rowAt(rows, place)
   return descending ? rowCount - count : count
 }
 
