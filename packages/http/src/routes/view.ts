@@ -4,7 +4,7 @@ import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { listBody, taggedHeaders } from '../lists/list-request.ts'
 import { pathPartition } from '../lists/path-partition.ts'
 import { rowQueries } from '../lists/row-parameters.ts'
-import { readJsonObject } from '../messages/body.ts'
+import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -77,6 +77,7 @@ async function queries(
   { design, view, partition }: ViewPath, request: RequestContext, services: Services,
 ): Promise<void> {
   const { turns } = services.runtime
+  requireJsonType(request)
   const members = rowQueries(await readJsonObject(request, services))
   const definition = await openDefinition(design, view, request, services)
   const queried = queriedView(definition, partition, services)

@@ -181,8 +181,10 @@ describe('a view', () => {
     assert.equal(await refusal('size?keys=[1,2]'),
       '400 query_parse_error: Multi-key fetches for reduce views must use `group=true`')
     assert.equal(await refusal('name?key={'), '400 bad_request: invalid UTF-8 JSON')
-    const { status } = await node.post('/db/_design/d/_view/name', '{}', { 'content-type': 'text/plain' })
-    assert.equal(status, 415)
+    for (const path of ['name', 'name/queries']) {
+      const target = `/db/_design/d/_view/${path}`
+      assert.equal((await node.post(target, '{"queries":[]}', { 'content-type': 'text/plain' })).status, 415)
+    }
     assert.deepEqual(views.queries, [])
   })
 
