@@ -83,7 +83,7 @@ async function measure(count: number): Promise<void> {
   const store = await IndexStore.open({ storage: new LevelStorage({ directory }), log, random: new RealRandom() })
   const changes = new Changes()
   const indexes = new ShardIndexes({
-    owner: 'bench', store, replica: changes as unknown as ChangeReplica, indexer, queue: new BuildQueue(), clock,
+    owner: 'bench', store, replica: changes as unknown as ChangeReplica, indexer, queue: new BuildQueue(clock), clock,
     turns: new Turns(clock),
   })
   const build = async (): Promise<void> => {

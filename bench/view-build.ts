@@ -64,7 +64,7 @@ async function measure(name: string, definition: IndexDefinition, sandbox: Sandb
     storage: new LevelStorage({ directory }), log: new MemoryLog(), random: new RealRandom(),
   })
   const indexes = new ShardIndexes({
-    owner: 'bench', store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(), clock, turns,
+    owner: 'bench', store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(clock), clock, turns,
     indexer: new JavaScriptIndexer({ sandbox, database: 'bench', turns }),
   })
   // The first call starts the child process.

@@ -2,7 +2,7 @@ import type { CallContext, ChangeReplica, IndexDefinition, ReplicaCheckpoint } f
 import { newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
-import type { BuildQueue } from './build-queue.ts'
+import type { BuildQueue, BuildTurn } from './build-queue.ts'
 import { type ContentParts, IndexContent } from './index-content.ts'
 
 export interface BuildParts extends ContentParts {
@@ -40,6 +40,8 @@ export class IndexBuild {
   #work: Promise<void> | undefined
   /** The sequence that the build must reach, in the history of `#content`. */
   #through = 0
+  /** Whether the last build was slow, or failed. */
+  #wasSlow = false
   /** Whether the build that runs may still begin anew because of damage. It does so once. */
   #mayRepair = true
   /** When the build that runs began, when it last wrote changes, and the sequence at which it began. */
@@ -79,7 +81,7 @@ export class IndexBuild {
     this.#adopt(history)
     this.#through = Math.max(this.#through, sequence)
     if (this.#work !== undefined || this.#content.sequence >= this.#through) return
-    const entered = this.#parts.queue.enter(this.#ended.signal)
+    const entered = this.#parts.queue.enter(this.#ended.signal, this.#wasSlow)
     this.#work = this.#build(entered)
   }
 
@@ -91,17 +93,18 @@ export class IndexBuild {
     await this.#work
   }
 
-  async #build(entered: Promise<() => void>): Promise<void> {
-    const leave = await entered
+  async #build(entered: Promise<BuildTurn>): Promise<void> {
+    const turn = await entered
     let failure: unknown
     this.#noteStart()
     this.#mayRepair = true
     try {
-      while (!this.#ended.signal.aborted && this.#content.sequence < this.#through) await this.#readChanges()
+      while (!this.#ended.signal.aborted && this.#content.sequence < this.#through) await this.#readChanges(turn)
     } catch (error) {
       failure = toReplicaError(error)
     }
-    leave()
+    turn.leave()
+    this.#wasSlow = turn.wasSlow || failure !== undefined
     this.#work = undefined
     this.#run = undefined
     if (failure === undefined) return
@@ -110,7 +113,7 @@ export class IndexBuild {
   }
 
   /** Reads the changes to their end once, or begins anew when the replica does not know the index's position. */
-  async #readChanges(): Promise<void> {
+  async #readChanges(turn: BuildTurn): Promise<void> {
     const { replica, turns } = this.#parts
     const call: CallContext = { timeoutMs: callTimeoutMs, signal: this.#ended.signal }
     const now = await newestPosition(replica, call)
@@ -124,6 +127,7 @@ export class IndexBuild {
         await turns.pause()
         if (page.length === 0) continue
         await content.apply(page, this.#ended.signal)
+        turn.progressed()
         this.#run = { ...this.#run!, updatedOn: this.#parts.clock.now() }
       }
       await content.complete(now.sequence)

@@ -47,7 +47,7 @@ export interface ShardIndexTask extends IndexTask { readonly shard: ShardId }
  */
 export class IndexHost {
   readonly #parts: IndexHostParts
-  readonly #queue = new BuildQueue()
+  readonly #queue: BuildQueue
   readonly #reports: IndexReports
   /** The store, from the begin of its opening; undefined again when the opening has failed. */
   #store: Promise<IndexStore> | undefined
@@ -62,6 +62,7 @@ export class IndexHost {
 
   constructor(parts: IndexHostParts) {
     this.#parts = parts
+    this.#queue = new BuildQueue(parts.clock)
     this.#reports = new IndexReports(parts)
     const builds = parts.metrics.gauge('sectional_index_builds', 'Builds of indexes, by state.', ['state'])
     this.#damaged = parts.metrics.counter('sectional_index_damaged_total',

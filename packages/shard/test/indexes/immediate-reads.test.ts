@@ -35,7 +35,7 @@ class World {
     const clock = new RealClock()
     this.indexes = new ShardIndexes({
       owner: 'shard', store: this.store, replica: this.replica, newest: () => this.newest, indexer,
-      queue: new BuildQueue(), clock, turns: new Turns(clock),
+      queue: new BuildQueue(clock), clock, turns: new Turns(clock),
     })
     return this
   }

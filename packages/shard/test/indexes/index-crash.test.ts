@@ -83,7 +83,7 @@ class CrashWorld {
     const clock = new RealClock()
     this.#indexes = new ShardIndexes({
       owner: 'shard', store: this.#store!, replica: inSmallPages(this.#replica, this.#pageRows), indexer,
-      queue: new BuildQueue(), clock, turns: new Turns(clock),
+      queue: new BuildQueue(clock), clock, turns: new Turns(clock),
     })
   }
 

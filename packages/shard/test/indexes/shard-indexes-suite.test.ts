@@ -25,7 +25,7 @@ const makeOn = (
     const clock = new RealClock()
     const indexes = new ShardIndexes({
       owner: 'shard', store, replica, newest: () => newest.position, indexer: suiteIndexer(indexer),
-      queue: new BuildQueue(), clock, turns: new Turns(clock),
+      queue: new BuildQueue(clock), clock, turns: new Turns(clock),
     })
     return {
       indexes: readerOf(indexes, newest),

@@ -36,7 +36,7 @@ class World {
   }
   #starts = 0
 
-  async start(queue = new BuildQueue(), replica: ChangeReplica = this.replica): Promise<this> {
+  async start(queue = new BuildQueue(new RealClock()), replica: ChangeReplica = this.replica): Promise<this> {
     const random = new SeededRandom(++this.#starts)
     this.store = await IndexStore.open({ storage: this.storage, log: silentLog, random })
     const clock = new RealClock()
@@ -162,7 +162,7 @@ describe('the indexes of a replica', () => {
         yield* world.replica.scanChanges(...parameters)
       },
     } as unknown as ChangeReplica
-    await world.start(new BuildQueue(1, 1), replica)
+    await world.start(new BuildQueue(new RealClock(), 1, 1), replica)
     await world.write('a')
     const builds = [world.build(), world.build(other)]
     await setImmediate()
@@ -176,7 +176,7 @@ describe('the indexes of a replica', () => {
   })
 
   it('end their builds when they are closed, also those that wait', async () => {
-    const world = await new World().start(new BuildQueue(1, 1))
+    const world = await new World().start(new BuildQueue(new RealClock(), 1, 1))
     await world.write('a')
     const builds = [world.build(), world.build(other)].map(build => build.catch((error: unknown) => error))
     await setImmediate()

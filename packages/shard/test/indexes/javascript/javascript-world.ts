@@ -31,9 +31,10 @@ export class JavaScriptWorld {
   private constructor(parts: JavaScriptParts, store: IndexStore) {
     this.#parts = parts
     this.#store = store
+    const clock = new RealClock()
     this.indexes = new ShardIndexes({
-      owner: 'shard', store, replica: this.replica, indexer: new JavaScriptIndexer(parts), queue: new BuildQueue(),
-      clock: new RealClock(), turns: parts.turns,
+      owner: 'shard', store, replica: this.replica, indexer: new JavaScriptIndexer(parts), queue: new BuildQueue(clock),
+      clock, turns: parts.turns,
     })
   }
 
