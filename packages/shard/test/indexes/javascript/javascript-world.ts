@@ -50,7 +50,10 @@ export class JavaScriptWorld {
   }
 
   async build(definition: IndexDefinition): Promise<void> {
-    await this.indexes.buildIndex({ definition, through: 'newest', waitMs: 60_000 }, context)
+    // Functions that do not end take some seconds, and longer on a busy machine.
+    await this.indexes.buildIndex(
+      { definition, through: 'newest', waitMs: 60_000 }, { ...context, timeoutMs: 60_000 },
+    )
   }
 
   /** Builds the index and returns `[id, key, value]` of its rows. */
