@@ -6,6 +6,9 @@ const messageCallsMax = 64
 const messageItemsMax = 1000
 const messageBytesMax = 1024 * 1024
 
+/** The share of the bytes that is left to databases whose calls are quick. */
+const quickBytesShare = 4
+
 export interface PendingCall extends ChildCall {
   readonly bytes: number
   /** True when the child that ran the call ended. The call then runs once more, as the only call of a message. */
@@ -39,9 +42,13 @@ export class CallQueue {
     return [...this.#waiting.keys()]
   }
 
-  /** @throws SandboxError `overloaded` */
-  add(call: PendingCall): void {
-    const { databaseCallsMax, waitingBytesMax } = this.#limits
+  /**
+   * @param isQuick whether the call may use the bytes that are left to databases whose calls are quick
+   * @throws SandboxError `overloaded`
+   */
+  add(call: PendingCall, isQuick: boolean): void {
+    const { databaseCallsMax } = this.#limits
+    const waitingBytesMax = this.#limits.waitingBytesMax * (isQuick || this.#bytes === 0 ? 1 : 1 - 1 / quickBytesShare)
     const { database } = call.called
     const count = this.#counts.get(database) ?? 0
     if (count >= databaseCallsMax) {

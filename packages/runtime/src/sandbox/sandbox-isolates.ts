@@ -138,7 +138,8 @@ export class IsolateSandbox implements Sandbox {
     return new Promise((resolve, reject) => {
       if (this.#refusal !== undefined) throw this.#refusal
       const bytes = items.length + called.source.length + called.modules.length
-      this.#queue.add({ called, kind, count, items, bytes, retried: false, resolve, reject })
+      const isQuick = this.#history.isQuick(called.database)
+      this.#queue.add({ called, kind, count, items, bytes, retried: false, resolve, reject }, isQuick)
       this.#planDispatch()
     })
   }

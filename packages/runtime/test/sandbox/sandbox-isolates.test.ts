@@ -184,6 +184,18 @@ describe('a sandbox of child processes', () => {
     expect(await opened.sandbox.call(identity, [text])).to.have.length(1)
   })
 
+  it('leaves bytes to databases whose calls were quick', async () => {
+    opened = openSandbox({ waitingBytesMax: 1000, callMs: 60_000 })
+    await opened.sandbox.call(identity, ['[1]'])
+    const text = JSON.stringify(['x'.repeat(600)])
+    const running = refusal(opened.sandbox.call(functionOf('x => { for (;;); }', 'hostile'), [text]))
+    const small = JSON.stringify(['x'.repeat(200)])
+    expect((await refusal(opened.sandbox.call(functionOf('x => x', 'new'), [small]))).code).to.equal('overloaded')
+    expect(await opened.sandbox.call(identity, [small])).to.have.length(1)
+    opened.sandbox.close()
+    expect((await running).code).to.equal('closed')
+  })
+
   it('writes lines of functions to the log', async () => {
     opened = openSandbox()
     await opened.sandbox.map(functionOf('doc => log(doc)'), ['{"n":1}', '"text"'])
