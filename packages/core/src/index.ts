@@ -1,5 +1,5 @@
 export * from './contracts/shard-replica.ts'
-export type { ImmediateAnswer, ImmediateIndexReads } from './contracts/immediate-index-reads.ts'
+export type { ImmediateAnswer, ImmediateIndexReads, RowSequence } from './contracts/immediate-index-reads.ts'
 export * from './contracts/index-replica.ts'
 export { deriveVerbs, mapVerbs } from './contracts/verb-table.ts'
 export type { NamedVerb, Verb, VerbNames, VerbsOf, VerbTable } from './contracts/verb-table.ts'

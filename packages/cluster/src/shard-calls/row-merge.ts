@@ -1,3 +1,5 @@
+import type { RowSequence } from '@sectional/core'
+
 export interface RowMergeOptions<Row> {
   /** Returns less than zero when `a` comes before `b` in the order of the sources and of the result. */
   readonly compare: (a: Row, b: Row) => number
@@ -12,9 +14,18 @@ export interface RowMergeOptions<Row> {
   readonly pageBytes: number
 }
 
-interface ListCursor<Row> { page: readonly Row[]; at: number }
+interface ListCursor<Row> {
+  readonly list: RowSequence<Row>
+  at: number
+  /** The row at `at`. */
+  row: Row
+}
 
-interface Cursor<Row> extends ListCursor<Row> { readonly source: AsyncIterator<readonly Row[]> }
+interface Cursor<Row> {
+  page: readonly Row[]
+  at: number
+  readonly source: AsyncIterator<readonly Row[]>
+}
 
 /**
  * Merges sources whose rows are in the order of `compare` into one sequence in that order. It keeps a heap of the
@@ -63,20 +74,25 @@ export async function* mergeRows<Row>(
 
 /** Merges lists as `mergeRows` merges sources, into one list. */
 export function mergeLists<Row>(
-  lists: readonly (readonly Row[])[],
+  lists: readonly RowSequence<Row>[],
   { compare, skip, limit }: Pick<RowMergeOptions<Row>, 'compare' | 'skip' | 'limit'>,
 ): readonly Row[] {
   const filled = lists.filter(({ length }) => length > 0)
   const end = limit === null ? Infinity : skip + limit
-  if (filled.length <= 1) return (filled[0] ?? []).slice(skip, end)
-  const heap = filled.map(page => ({ page, at: 0 }))
-  const before = (a: ListCursor<Row>, b: ListCursor<Row>): boolean => compare(a.page[a.at]!, b.page[b.at]!) < 0
+  if (filled.length <= 1) {
+    const [list] = filled
+    return Array.from({ length: Math.max(0, Math.min(end, list?.length ?? 0) - skip) }, (_, at) => list!.at(skip + at)!)
+  }
+  const heap = filled.map((list): ListCursor<Row> => ({ list, at: 0, row: list.at(0)! }))
+  const before = (a: ListCursor<Row>, b: ListCursor<Row>): boolean => compare(a.row, b.row) < 0
   for (let i = (heap.length >> 1) - 1; i >= 0; i--) sink(heap, i, before)
   const merged: Row[] = []
   while (heap.length > 0 && merged.length < end) {
     const top = heap[0]!
-    merged.push(top.page[top.at++]!)
-    if (top.at >= top.page.length) {
+    merged.push(top.row)
+    const next = top.list.at(++top.at)
+    if (next !== undefined) top.row = next
+    else {
       const last = heap.pop()!
       if (heap.length > 0) heap[0] = last
     }

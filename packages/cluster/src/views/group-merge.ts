@@ -1,5 +1,5 @@
 import { groupOrder } from '@sectional/core'
-import type { GroupPlace, ReducedGroup } from '@sectional/core'
+import type { GroupPlace, ReducedGroup, RowSequence } from '@sectional/core'
 import { mergeLists, mergeRows } from '../shard-calls/row-merge.ts'
 import type { RowMergeOptions } from '../shard-calls/row-merge.ts'
 import type { ViewGroup } from '../contracts/view-query.ts'
@@ -25,7 +25,7 @@ interface GatheredGroup extends GroupPlace { readonly values: Uint8Array[] }
  * @param sources the groups of each shard, in the order of `groupOrder`; lists when all of them are in memory
  */
 export async function* mergeGroups(
-  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly (readonly ReducedGroup[])[],
+  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly RowSequence<ReducedGroup>[],
   { descending, skip, limit, pageRows, pageBytes, reduceAgain }: GroupMergeOptions,
 ): AsyncGenerator<readonly ViewGroup[]> {
   const order = groupOrder(descending)
@@ -62,9 +62,9 @@ export async function* mergeGroups(
 }
 
 function areLists(
-  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly (readonly ReducedGroup[])[],
-): sources is readonly (readonly ReducedGroup[])[] {
-  return Array.isArray(sources[0])
+  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly RowSequence<ReducedGroup>[],
+): sources is readonly RowSequence<ReducedGroup>[] {
+  return sources[0] !== undefined && Symbol.iterator in sources[0]
 }
 
 async function* numbered(
@@ -73,8 +73,8 @@ async function* numbered(
   for await (const page of source) yield inShard(page, shard)
 }
 
-function inShard(groups: readonly ReducedGroup[], shard: number): readonly ShardGroup[] {
-  return groups.map(({ kind, range, group, value }) => ({ kind, range, group, value, shard }))
+function inShard(groups: Iterable<ReducedGroup>, shard: number): readonly ShardGroup[] {
+  return Array.from(groups, ({ kind, range, group, value }) => ({ kind, range, group, value, shard }))
 }
 
 function bytesOf({ group, value }: ReducedGroup): number {

@@ -1,4 +1,4 @@
-import type { ImmediateAnswer } from '@sectional/core'
+import type { ImmediateAnswer, RowSequence } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import type { ReadIndex, ReadRest, ShardRead, ShardRows } from './shard-read.ts'
 import type { ViewScope } from './view-scope.ts'
@@ -35,7 +35,7 @@ export class ImmediateRows<Row> implements ShardRows<Row> {
   readonly place: ShardPlace
   readonly node: string
   readonly head: ImmediateAnswer<Row>['head']
-  readonly rows: readonly Row[]
+  readonly rows: RowSequence<Row>
 
   constructor(place: ShardPlace, node: string, { head, rows }: ImmediateAnswer<Row>) {
     this.place = place
@@ -45,7 +45,7 @@ export class ImmediateRows<Row> implements ShardRows<Row> {
   }
 
   async* pages(): AsyncGenerator<readonly Row[]> {
-    if (this.rows.length > 0) yield this.rows
+    if (this.rows.length > 0) yield [...this.rows]
   }
 
   async close(): Promise<void> {}

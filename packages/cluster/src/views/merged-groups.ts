@@ -1,8 +1,8 @@
-import type { ReducedGroup } from '@sectional/core'
+import type { ReducedGroup, RowSequence } from '@sectional/core'
 import type { ViewGroup } from '../contracts/view-query.ts'
 
 interface Merged {
-  readonly lists: readonly (readonly ReducedGroup[])[]
+  readonly lists: readonly RowSequence<ReducedGroup>[]
   readonly skip: number
   readonly limit: number | null
   readonly groups: readonly ViewGroup[]
@@ -17,11 +17,11 @@ interface Merged {
  */
 export class MergedGroups {
   /** By the list of the first shard. */
-  readonly #results = new WeakMap<readonly ReducedGroup[], Merged>()
+  readonly #results = new WeakMap<RowSequence<ReducedGroup>, Merged>()
 
   /** @param merge makes the groups of the lists */
   async* open(
-    lists: readonly (readonly ReducedGroup[])[], { skip, limit }: Pick<Merged, 'skip' | 'limit'>,
+    lists: readonly RowSequence<ReducedGroup>[], { skip, limit }: Pick<Merged, 'skip' | 'limit'>,
     merge: () => AsyncIterable<readonly ViewGroup[]>,
   ): AsyncGenerator<readonly ViewGroup[]> {
     const [first] = lists

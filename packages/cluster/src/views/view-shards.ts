@@ -1,4 +1,4 @@
-import { mapBounded } from '@sectional/core'
+import { mapBounded, type RowSequence } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
@@ -15,7 +15,7 @@ export interface ViewShards<Row> {
   readonly index: string
   readonly answers: readonly ShardRows<Row>[]
   /** All rows of each shard, when all of them were in memory. */
-  readonly inMemory?: readonly (readonly Row[])[]
+  readonly inMemory?: readonly RowSequence<Row>[]
   /** Aborts when the answers are closed or the client has disconnected. */
   readonly signal: AbortSignal
   close(): Promise<void>

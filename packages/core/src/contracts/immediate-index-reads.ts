@@ -11,4 +11,11 @@ export interface ImmediateIndexReads {
   reduceIndex(request: ReduceIndexRequest): ImmediateAnswer<ReducedGroup> | undefined
 }
 
-export interface ImmediateAnswer<Row> { readonly head: IndexHead; readonly rows: readonly Row[] }
+export interface ImmediateAnswer<Row> { readonly head: IndexHead; readonly rows: RowSequence<Row> }
+
+/** A list of rows, each of which may be made when it is read. */
+export interface RowSequence<Row> extends Iterable<Row> {
+  readonly length: number
+  /** Returns undefined from `length` on. @param index from 0 */
+  at(index: number): Row | undefined
+}

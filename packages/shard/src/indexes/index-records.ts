@@ -151,7 +151,7 @@ export function encodeRow(place: string, value: Uint8Array): Uint8Array {
 
 /** @throws DamagedRecordError */
 export function decodeRow(place: string, record: Uint8Array): Uint8Array {
-  const value = record.subarray(sealBytes)
+  const value = asBuffer(record).subarray(sealBytes)
   const stored = record.length < sealBytes ? -1 : asBuffer(record).readUInt32BE(0)
   if (stored !== crc32(value, crc32(place))) throw new DamagedRecordError('a row of an index is damaged')
   return value

@@ -1,4 +1,3 @@
-import { compareUtf8 } from '@sectional/core'
 import type { IterateOptions } from '@sectional/runtime'
 import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
 import { type IndexSource, readRows, type RowPart, type RowReader, type StoredRow } from './row-reader.ts'
@@ -64,39 +63,4 @@ export class RowList implements RowReader {
       yield page
     }
   }
-}
-
-/** Returns the rows of a list, in the order of places, that are in a range. */
-export function rowsWithin(rows: readonly StoredRow[], { from, to }: PlaceRange): readonly StoredRow[] {
-  const first = rowAt(rows, from)
-  const end = rowAt(rows, to, first)
-  return first === 0 && end === rows.length ? rows : rows.slice(first, end)
-}
-
-/**
- * Returns the index of the first row at or behind a place; the number of rows when there is none.
- *
- * @param low the rows before this index are known to be before the place
- */
-export function rowAt(rows: readonly StoredRow[], place: string, low = 0): number {
-  let from = low
-  let to = rows.length
-  while (from < to) {
-    const middle = (from + to) >> 1
-    if (compareUtf8(rows[middle]!.place, place) >= 0) to = middle
-    else from = middle + 1
-  }
-  return from
-}
-
-/** Returns the index of the first row that is behind; the number of rows when there is none. */
-export function firstRow(rows: readonly StoredRow[], isBehind: (row: StoredRow) => boolean): number {
-  let low = 0
-  let high = rows.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (isBehind(rows[middle]!)) high = middle
-    else low = middle + 1
-  }
-  return low
 }

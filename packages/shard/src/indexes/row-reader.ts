@@ -11,12 +11,10 @@ export type IndexSource = Pick<StoreSnapshot, 'getSync' | 'iterate'>
 export interface StoredRow {
   readonly place: string
   readonly value: Uint8Array
-  /** What `rowPlace` has read from `place`; rows that are kept in memory are used many times. */
-  parsed?: RowPlace
 }
 
-export function rowPlace(row: StoredRow): RowPlace {
-  return row.parsed ??= readPlace(row.place)
+export function rowPlace({ place }: StoredRow): RowPlace {
+  return readPlace(place)
 }
 
 /** A part of a range of rows: rows that are to be reduced, or the value to which they were reduced. */

@@ -2,8 +2,8 @@ import { compareUtf8 } from '@sectional/core'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
 import { noCache, type PartCache } from './part-cache.ts'
-import { firstRow, rowAt, rowsWithin } from './row-list.ts'
 import { type IndexSource, readRows, type RowPart, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
+import { RunRows } from './run-rows.ts'
 import { decodePage, entryAt, type Summary } from './summary-page.ts'
 
 /** A run of rows: the range of one entry of a page of level 1. */
@@ -18,7 +18,7 @@ export interface Run extends PlaceRange {
 
 type RunRange = Pick<Run, 'from' | 'to' | 'count'>
 
-/** Estimated bytes of memory that a row or summary takes besides its place and value. */
+/** Estimated bytes of memory that a summary takes besides its place and value. */
 const objectBytes = 200
 /** Runs whose rows are kept: a range begins in the run in which the one before it ended. */
 const runsKept = 2
@@ -32,7 +32,7 @@ export class RowTree implements RowReader {
   /** The pages that were read and not found in the cache, by key. */
   readonly #pages = new Map<string, readonly Summary[]>()
   /** The rows of the last runs that were read, newest last, by the place at which the run begins. */
-  readonly #runs = new Map<string, Promise<readonly StoredRow[]>>()
+  readonly #runs = new Map<string, Promise<RunRows>>()
 
   /**
    * @param height at least 1 (`StoredState.height`)
@@ -48,8 +48,7 @@ export class RowTree implements RowReader {
   async countBefore(place: string): Promise<number> {
     const run = this.runAt(place)
     if (place === run.from) return run.before
-    const rows = await this.rows(run)
-    return run.before + rowAt(rows, place)
+    return run.before + (await this.rows(run)).indexOf(place)
   }
 
   async placeAt(count: number): Promise<string> {
@@ -60,23 +59,25 @@ export class RowTree implements RowReader {
       }
       return at
     })
-    return (await this.rows(run))[count - run.before]?.place ?? placesEnd
+    const rows = await this.rows(run)
+    return count - run.before < rows.length ? rows.at(count - run.before).place : placesEnd
   }
 
   async search({ from }: PlaceRange, isBehind: (key: string) => boolean): Promise<string> {
     const run = this.#descend(entries =>
       entryAt(entries, place => compareUtf8(place, from) > 0 && isBehind(placeKey(place))))
     const rows = await this.rows(run)
-    const found = firstRow(rows, row => compareUtf8(row.place, from) >= 0 && isBehind(rowPlace(row).key))
-    return rows[found]?.place ?? run.to
+    const found = rows.find(row => compareUtf8(row.place, from) >= 0 && isBehind(rowPlace(row).key))
+    return found < rows.length ? rows.at(found).place : run.to
   }
 
   async endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined> {
     if (compareUtf8(range.from, range.to) >= 0) return undefined
     let run = last ? this.runBefore(range.to) : this.runAt(range.from)
     for (;;) {
-      const rows = rowsWithin(await this.rows(run), range)
-      if (rows.length > 0) return rows.at(last ? -1 : 0)
+      const rows = await this.rows(run)
+      const { first, end } = rows.bounds(range)
+      if (first < end) return rows.at(last ? end - 1 : first)
       if (last ? compareUtf8(run.from, range.from) <= 0 : compareUtf8(run.to, range.to) >= 0) return undefined
       run = last ? this.runBefore(run.from) : this.runAt(run.to)
     }
@@ -87,8 +88,8 @@ export class RowTree implements RowReader {
   }
 
   /** Returns the rows of a run if they are in memory. */
-  rowsInMemory(run: Run): readonly StoredRow[] | undefined {
-    return this.#cache.get(0, run.from) as readonly StoredRow[] | undefined
+  rowsInMemory(run: RunRange): RunRows | undefined {
+    return this.#cache.get(0, run.from) as RunRows | undefined
   }
 
   /** Returns the run in which a row of that place is, or would be. */
@@ -132,7 +133,7 @@ export class RowTree implements RowReader {
         yield { kind: 'value', value }
       } else if (level > 1) yield* this.#parts(level - 1, part, range)
       else {
-        const rows = rowsWithin(await this.rows(part), range)
+        const rows = (await this.rows(part)).within(range)
         if (rows.length > 0) yield { kind: 'rows', rows }
       }
     }
@@ -162,7 +163,7 @@ export class RowTree implements RowReader {
   }
 
   /** Returns the rows of a run. */
-  rows(run: RunRange): Promise<readonly StoredRow[]> {
+  rows(run: RunRange): Promise<RunRows> {
     let rows = this.#runs.get(run.from)
     if (rows === undefined) rows = this.#readRun(run)
     this.#runs.delete(run.from)
@@ -171,12 +172,11 @@ export class RowTree implements RowReader {
     return rows
   }
 
-  async #readRun(run: RunRange): Promise<readonly StoredRow[]> {
-    const cached = this.#cache.get(0, run.from) as readonly StoredRow[] | undefined
+  async #readRun(run: RunRange): Promise<RunRows> {
+    const cached = this.rowsInMemory(run)
     if (cached !== undefined) return cached
-    const rows = await readRun(this.#source, this.#keys, run)
-    const bytes = rows.reduce((sum, { place, value }) => sum + 2 * place.length + value.length + objectBytes, 0)
-    this.#cache.set(0, run.from, rows, bytes)
+    const rows = new RunRows(await readRun(this.#source, this.#keys, run))
+    this.#cache.set(0, run.from, rows, rows.bytes)
     return rows
   }
 }

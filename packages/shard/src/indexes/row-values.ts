@@ -1,4 +1,4 @@
-import type { IndexDefinition } from '@sectional/core'
+import type { IndexDefinition, RowPlace } from '@sectional/core'
 import type { IndexedRow, Indexer } from './indexer.ts'
 import { type RowPart, rowPlace, type StoredRow } from './row-reader.ts'
 
@@ -63,6 +63,24 @@ export class RowValues {
 
 /** Returns a row of the index as reduce functions receive it. */
 export function indexedRow(row: StoredRow): IndexedRow {
-  const { key, id, number } = rowPlace(row)
-  return { key, id, number, value: row.value }
+  return new LazyRow(row)
+}
+
+/** Reads the place of the row only when it is needed: many reduce functions need the values only. */
+class LazyRow implements IndexedRow {
+  readonly #row: StoredRow
+  #place: RowPlace | undefined
+
+  constructor(row: StoredRow) {
+    this.#row = row
+  }
+
+  get key(): string { return this.#read().key }
+  get id(): string { return this.#read().id }
+  get number(): number { return this.#read().number }
+  get value(): Uint8Array { return this.#row.value }
+
+  #read(): RowPlace {
+    return this.#place ??= rowPlace(this.#row)
+  }
 }

@@ -1,17 +1,18 @@
-/** Scans of few rows, which are read run by run, so that they are answered from memory when their runs are there. */
+/** Scans of few rows, which are read run by run, so that they are answered at once when their runs are in memory. */
 import type { ImmediateAnswer, IndexRow, IndexState, ScanIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import type { PlaceRange, PlaceRanges } from './index-keys.ts'
-import { rowAt, rowsWithin } from './row-list.ts'
-import { rowPlace, type StoredRow } from './row-reader.ts'
 import type { RowTree, Run } from './row-tree.ts'
+import type { RunRows } from './run-rows.ts'
+import { ScannedRows } from './scanned-rows.ts'
 
-/** The most ranges and rows of such a scan. It is answered in one turn of the event loop. */
+/** The most ranges, rows and runs of such a scan. It is answered in one turn of the event loop. */
 const rangesMax = 16
 const rowsMax = 256
+const runsMax = 32
 
 /** Yields a run whose rows are not in memory, and continues with its rows. */
-type RunScan<Result> = Generator<Run, Result, readonly StoredRow[]>
+type RunScan<Result> = Generator<Run, Result, RunRows>
 type Answer = ImmediateAnswer<IndexRow>
 
 /** A request, and the index that it reads. */
@@ -36,29 +37,28 @@ export async function scanByRuns(read: ShortScan): Promise<Answer | undefined> {
   return step.value
 }
 
-/** Returns undefined when the answer has more than `rowsMax` rows, and for requests that leave rows out. */
+/** Returns undefined when the answer has too many rows or runs, and for requests that leave rows out. */
 function* scanRuns({ tree, state, request, placesOf }: ShortScan): RunScan<Answer | undefined> {
   const { ranges, descending, after, skip = 0, limit = Infinity } = request
   if (after !== undefined || skip > 0 || ranges.length > rangesMax) return undefined
   if (limit > rowsMax && state.rowCount > rowsMax && ranges.some(isEverything)) return undefined
   const first = ranges[0] && firstRun(tree, ranges[0], placesOf.of(ranges[0]), descending)
   const firstRows = first && (tree.rowsInMemory(first.run) ?? (yield first.run))
-  const rowsOf = function* (run: Run): RunScan<readonly StoredRow[]> {
-    return firstRows !== undefined && run.from === first!.run.from
-      ? firstRows : tree.rowsInMemory(run) ?? (yield run)
-  }
-  const rows: IndexRow[] = []
-  for (const [range, bounds] of ranges.entries()) {
-    const places = placesOf.of(bounds)
+  const rows = new ScannedRows(descending)
+  let runs = 0
+  for (let range = 0; range < ranges.length; range++) {
+    const places = placesOf.of(ranges[range]!)
     if (compareUtf8(places.from, places.to) >= 0) continue
-    for (const run of runsOf(tree, places, descending, range === 0 ? first : undefined)) {
-      if (rows.length >= limit) break
-      const found = rowsWithin(yield* rowsOf(run), places)
-      for (const row of (descending ? found.toReversed() : found).slice(0, limit - rows.length)) {
-        const { key, id, number } = rowPlace(row)
-        rows.push({ kind: 'row', range, key, id, number, value: row.value })
-      }
+    let run = range === 0 && first !== undefined && !descending ? first.run
+      : descending ? tree.runBefore(places.to) : tree.runAt(places.from)
+    while (rows.length < limit) {
+      if (++runs > runsMax) return undefined
+      const found = first !== undefined && run.from === first.run.from
+        ? firstRows! : tree.rowsInMemory(run) ?? (yield run)
+      rows.add(range, found, found.bounds(places), limit - rows.length)
       if (rows.length > rowsMax) return undefined
+      if (isLast(run, places, descending)) break
+      run = descending ? tree.runBefore(run.from) : tree.runAt(run.to)
     }
   }
   const rowsBefore = first === undefined ? 0 : rowsBeforeFirst(first, firstRows!, state.rowCount, descending)
@@ -82,25 +82,12 @@ function firstRun(
 }
 
 /** Counts the rows before the first range in the direction of the scan. */
-function rowsBeforeFirst(
-  { place, run }: FirstRun, rows: readonly StoredRow[], rowCount: number, descending: boolean,
-): number {
-  const count = run.before + rowAt(rows, place)
+function rowsBeforeFirst({ place, run }: FirstRun, rows: RunRows, rowCount: number, descending: boolean): number {
+  const count = run.before + rows.indexOf(place)
   return descending ? rowCount - count : count
 }
 
-/**
- * Lists the runs in which a range lies, in the direction of the scan.
- *
- * @param first of the range, if it is known
- */
-function* runsOf(
-  tree: RowTree, { from, to }: PlaceRange, descending: boolean, first: FirstRun | undefined,
-): Generator<Run> {
-  let run = descending ? tree.runBefore(to) : first?.run ?? tree.runAt(from)
-  for (;;) {
-    yield run
-    if (descending ? compareUtf8(run.from, from) <= 0 : compareUtf8(run.to, to) >= 0) return
-    run = descending ? tree.runBefore(run.from) : tree.runAt(run.to)
-  }
+/** Returns whether a range ends in a run, in the direction of the scan. */
+function isLast(run: Run, { from, to }: PlaceRange, descending: boolean): boolean {
+  return descending ? compareUtf8(run.from, from) <= 0 : compareUtf8(run.to, to) >= 0
 }

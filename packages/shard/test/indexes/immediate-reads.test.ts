@@ -63,9 +63,10 @@ class World {
   /** Returns the keys of all rows and their number, as far as they are answered from memory. */
   fromMemory(): { readonly keys: readonly string[] | undefined; readonly count: number | undefined } {
     const { immediate } = this.indexes
-    const count = immediate.reduceIndex(reduction)?.rows[0]?.value
+    const scanned = immediate.scanIndex(scan)
+    const count = immediate.reduceIndex(reduction)?.rows.at(0)?.value
     return {
-      keys: immediate.scanIndex(scan)?.rows.map(({ key }) => key),
+      keys: scanned && Array.from(scanned.rows, ({ key }) => key),
       count: count && Number(Buffer.from(count)),
     }
   }

@@ -1,4 +1,4 @@
-import { type BuiltInReduce, encodeReducedJson, type Reduction, viewRowValue } from '@sectional/core'
+import { type BuiltInReduce, encodeReducedJson, type ReducedRow, type Reduction, viewRowValue } from '@sectional/core'
 import type { Turns } from '@sectional/runtime'
 import type { IndexedRow } from '../indexer.ts'
 import type { ViewReducer } from './view-reducer.ts'
@@ -16,7 +16,7 @@ export class BuiltInReducer implements ViewReducer {
   reduce(lists: readonly (readonly IndexedRow[])[]): Promise<readonly Uint8Array[]> {
     return this.#turns.map(lists, rows => {
       const reduction = this.#function.start()
-      for (const row of rows) reduction.addRow({ ...row, value: viewRowValue(row.value) })
+      for (const row of rows) reduction.addRow(new ViewRow(row))
       return reduction.encode()
     })
   }
@@ -35,4 +35,18 @@ export class BuiltInReducer implements ViewReducer {
     for (const state of states) reduction.addState(state)
     return reduction
   }
+}
+
+/** A row of a view. Its members are read when they are needed: `_count` needs none. */
+class ViewRow implements ReducedRow {
+  readonly #row: IndexedRow
+
+  constructor(row: IndexedRow) {
+    this.#row = row
+  }
+
+  get key(): string { return this.#row.key }
+  get id(): string { return this.#row.id }
+  get number(): number { return this.#row.number }
+  get value(): Uint8Array { return viewRowValue(this.#row.value) }
 }

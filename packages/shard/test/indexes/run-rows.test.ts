@@ -1,0 +1,34 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { compareUtf8 } from '@sectional/core'
+import { RunRows } from '../../src/indexes/run-rows.ts'
+
+describe('the rows of a run in memory', () => {
+  const text = fc.string({ unit: fc.constantFrom('\0', 'a', 'b', '\u00ff', '\uff5e', '😀', '😁'), maxLength: 5 })
+
+  it('are those of the run, and are found by place and by range', () => {
+    fc.assert(fc.property(text, fc.uniqueArray(text, { maxLength: 9 }), text, text, (start, ends, one, other) => {
+      const places = ends.map(end => start + end).sort(compareUtf8)
+      const rows = new RunRows(places.map((place, at) => ({ place, value: Buffer.from(`value ${at}`) })))
+      expect(rows.length).to.equal(places.length)
+      expect(places.map((_, at) => rows.at(at).place)).to.deep.equal(places)
+      expect(places.map((_, at) => String(rows.at(at).value))).to.deep.equal(places.map((_, at) => `value ${at}`))
+      const before = (bound: string): number => places.filter(place => compareUtf8(place, bound) < 0).length
+      for (const from of ['', start, one, start + one]) {
+        expect(rows.indexOf(from)).to.equal(before(from))
+        expect(rows.find(({ place }) => compareUtf8(place, from) >= 0)).to.equal(before(from))
+        for (const to of [other, start + other]) {
+          expect(rows.within({ from, to }).map(({ place }) => place))
+            .to.deep.equal(places.filter(place => compareUtf8(place, from) >= 0 && compareUtf8(place, to) < 0))
+        }
+      }
+    }), { numRuns: 2000 })
+  })
+
+  it('may have more than 64 KiB', () => {
+    const values = ['a', 'b', 'c'].map(letter => letter.repeat(50_000))
+    const rows = new RunRows(values.map((value, at) => ({ place: `place ${at}`, value: Buffer.from(value) })))
+    expect(values.map((_, at) => String(rows.at(at).value))).to.deep.equal(values)
+    expect(rows.bytes).to.be.above(150_000)
+  })
+})
