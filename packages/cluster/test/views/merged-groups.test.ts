@@ -42,4 +42,22 @@ describe('merged groups', () => {
     })
     expect((await groups.next()).value).to.have.length(1)
   })
+
+  it('take no more than the limit; those that were used last remain', async () => {
+    const value = Buffer.alloc(1000)
+    const lists = ['a', 'b', 'c', 'large'].map((group): readonly ReducedGroup[] =>
+      [{ kind: 'group', range: 0, group, value: group === 'large' ? Buffer.alloc(5000) : value }])
+    // A result takes its list and its groups: two values, and less than a thousand bytes besides.
+    const merged = new MergedGroups(6000)
+    const made: string[] = []
+    const open = async (at: number): Promise<void> => {
+      const list = lists[at]!
+      for await (const _ of merged.open([list], rest, async function* () {
+        made.push(list[0]!.group)
+        yield list
+      })) { /* The result is read to its end. */ }
+    }
+    for (const at of [0, 1, 0, 2, 0, 2, 1, 3, 3, 1]) await open(at)
+    expect(made.join(' ')).to.equal('a b c b large large')
+  })
 })
