@@ -147,7 +147,7 @@ class ComposedNode implements Node {
     const runtime = this.#runtime
     const { options, configuration, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime, {
-      compaction: options.compaction, indexerOf: this.#views.indexerOf,
+      compaction: options.compaction, indexes: options.indexes, indexerOf: this.#views.indexerOf,
       ...(seams.scrub && { scrub: seams.scrub }), ...(seams.indexed && { indexed: seams.indexed }),
     })
     this.#closers.push(() => host.close())

@@ -9,6 +9,7 @@ import type { CompactionOptions } from './compaction/compaction-options.ts'
 import { Compactor } from './compaction/compactor.ts'
 import type { CompactionTask } from './compaction/compactor.ts'
 import { toReplicaError } from './calls/call-guard.ts'
+import type { IndexOptions } from './indexes/index-options.ts'
 import { IndexHost } from './indexes/index-host.ts'
 import type { IndexedReplica, ShardIndexTask } from './indexes/index-host.ts'
 import type { Indexer } from './indexes/indexer.ts'
@@ -44,6 +45,7 @@ export interface HostOptions {
   readonly store?: StoreOptions
   readonly compaction?: Partial<CompactionOptions>
   readonly scrub?: Partial<ScrubOptions>
+  readonly indexes?: Partial<IndexOptions>
   /** Returns the functions of indexes of one database, by its incarnation. When undefined, the host has no indexes. */
   readonly indexerOf?: (incarnation: string) => Indexer
   /** Set by tests only: wraps a replica as its indexes see it. */
@@ -105,7 +107,7 @@ export class ShardHost {
 
   private constructor(
     runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs,
-    { compaction, scrub, indexerOf, indexed }: HostOptions,
+    { compaction, scrub, indexes, indexerOf, indexed }: HostOptions,
   ) {
     this.blobs = blobs
     this.#runtime = runtime
@@ -119,7 +121,7 @@ export class ShardHost {
       signal: this.#abort.signal,
     })
     this.#indexes = indexerOf && new IndexHost({
-      ...runtime, turns: this.#turns, indexerOf, ...(indexed && { indexed }),
+      ...runtime, turns: this.#turns, indexerOf, ...(indexes && { options: indexes }), ...(indexed && { indexed }),
       histories: () => new Set(Array.from(directory.entries(), ({ history }) => history)),
     })
     this.#damaged = runtime.metrics.counter(

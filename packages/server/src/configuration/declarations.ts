@@ -5,13 +5,13 @@ import {
 import type { Option } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
-import { compactionDeclarations } from '@sectional/shard'
+import { compactionDeclarations, indexDeclarations } from '@sectional/shard'
 import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 
 const tables = [
   nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, databaseEventsDeclarations,
   designDocumentDeclarations,
-  compactionDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
+  compactionDeclarations, indexDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
 ]
 
 /** Sections with arbitrary keys. Any other unknown section or key is kept but has no effect. */

@@ -4,7 +4,7 @@
  */
 import { controlDeclarations } from '@sectional/cluster'
 import type { OptionValues } from '@sectional/core/options'
-import { compactionDeclarations, type CompactionOptions } from '@sectional/shard'
+import { compactionDeclarations, indexDeclarations, type CompactionOptions, type IndexOptions } from '@sectional/shard'
 import { formatAddress, parseAddress, type Address } from './address.ts'
 import { nodeDeclarations, processDeclarations, secretLengthMin } from './node-declarations.ts'
 import { ConfigurationError, parseOptions, type Settings } from './settings.ts'
@@ -16,6 +16,8 @@ export interface NodeOptions {
   readonly cluster: ClusterOptions
   /** Absent values have their defaults. */
   readonly compaction?: Partial<CompactionOptions>
+  /** Absent values have their defaults. */
+  readonly indexes?: Partial<IndexOptions>
   /** Milliseconds that running requests may take to finish when the node stops. */
   readonly shutdownGraceMs: number
 }
@@ -49,6 +51,7 @@ export function nodeOptions(settings: Settings): NodeOptions {
     http: Object.freeze({ host: options.httpHost, port: options.httpPort }),
     cluster: clusterOptions(options),
     compaction: parseOptions(compactionDeclarations, settings),
+    indexes: parseOptions(indexDeclarations, settings),
     shutdownGraceMs: options.shutdownGraceMs,
   })
 }

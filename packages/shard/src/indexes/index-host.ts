@@ -6,6 +6,7 @@ import type { Clock, Counter, Log, Metrics, Random, Storage, Turns } from '@sect
 import { toReplicaError } from '../calls/call-guard.ts'
 import { BuildQueue } from './build-queue.ts'
 import { hostedIndexer } from './hosted-indexer.ts'
+import type { IndexOptions } from './index-options.ts'
 import { IndexReports } from './index-reports.ts'
 import { IndexStore, indexStoreName } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
@@ -21,6 +22,8 @@ export interface IndexHostParts {
   readonly log: Log
   /** Returns the functions of indexes of one database. */
   readonly indexerOf: (incarnation: string) => Indexer
+  /** Absent values have their defaults. */
+  readonly options?: Partial<IndexOptions>
   /** Returns the histories of all replicas of the node. */
   readonly histories: () => ReadonlySet<string>
   /** Set by tests only: wraps each replica. */

@@ -8,6 +8,7 @@ import {
   decodeDirectoryRecord, decodeNextPrefix, type DirectoryRecord, encodeDirectoryRecord, encodeNextPrefix, encodeState,
   type StoredState,
 } from './index-records.ts'
+import { defaultIndexOptions, type IndexOptions } from './index-options.ts'
 import { NodePartCache } from './part-cache.ts'
 import { ReductionCache } from './reduction-cache.ts'
 
@@ -21,6 +22,8 @@ interface StoreParts {
   readonly storage: Storage
   readonly log: Log
   readonly random: Random
+  /** Absent values have their defaults. */
+  readonly options?: Partial<IndexOptions>
   /** Called when an index, or the whole store, was found to be damaged. */
   readonly onDamage?: (what: 'index' | 'store') => void
 }
@@ -32,7 +35,7 @@ interface StoreParts {
 export class IndexStore {
   readonly store: Store
   /** Parts of indexes in memory. */
-  readonly parts = new NodePartCache()
+  readonly parts: NodePartCache
   /** The places of the ranges that queries of this node read. */
   readonly ranges = new PlaceRanges()
   /** Results of reductions of the indexes. */
@@ -60,6 +63,7 @@ export class IndexStore {
 
   private constructor(store: Store, nextPrefix: number, dropped: readonly number[], parts: StoreParts) {
     this.store = store
+    this.parts = new NodePartCache(parts.options?.cacheBytes ?? defaultIndexOptions.cacheBytes)
     this.#run = Buffer.from(parts.random.bytes(runBytes)).toString('hex')
     this.#nextPrefix = nextPrefix
     this.#dropped = new Set(dropped)

@@ -5,9 +5,6 @@ export interface PartCache {
   set(level: number, place: string, part: unknown, bytes: number): void
 }
 
-/** Bytes of memory of all parts of a node. */
-export const partCacheBytesMax = 64 * 1024 * 1024
-
 interface CachedPart {
   readonly owner: Map<string, CachedPart>
   readonly key: string
@@ -33,7 +30,8 @@ export class NodePartCache {
   #oldest: CachedPart | undefined
   #newest: CachedPart | undefined
 
-  constructor(bytesMax = partCacheBytesMax) {
+  /** @param bytesMax bytes of memory of all parts */
+  constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
   }
 

@@ -4,6 +4,7 @@ import type { IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
 import { BuildQueue } from '../../src/indexes/build-queue.ts'
+import type { IndexOptions } from '../../src/indexes/index-options.ts'
 import { IndexStore } from '../../src/indexes/index-store.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
 import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
@@ -30,8 +31,10 @@ class World {
   store!: IndexStore
   indexes!: ShardIndexes
 
-  async start(): Promise<this> {
-    this.store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1) })
+  async start(options: Partial<IndexOptions> = {}): Promise<this> {
+    this.store = await IndexStore.open({
+      storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), options,
+    })
     const clock = new RealClock()
     this.indexes = new ShardIndexes({
       owner: 'shard', store: this.store, replica: this.replica, newest: () => this.newest, indexer,
@@ -83,6 +86,15 @@ describe('reads of an index from memory', () => {
     expect(world.fromMemory()).to.deep.equal(nothing)
     await world.read()
     expect(world.fromMemory()).to.deep.equal({ keys: ['a', 'b'], count: 2 })
+    await world.stop()
+  })
+
+  it('find no rows where no memory is allowed for them', async () => {
+    const world = await new World().start({ cacheBytes: 0 })
+    await world.write('a', 'b')
+    await world.build()
+    await world.read()
+    expect(world.fromMemory()).to.deep.equal({ keys: undefined, count: 2 })
     await world.stop()
   })
 

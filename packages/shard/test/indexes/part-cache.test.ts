@@ -3,7 +3,7 @@ import { IndexPartCache, NodePartCache } from '../../src/indexes/part-cache.ts'
 
 describe('the cached parts of an index', () => {
   it('are those of the newest state, for its readers only', () => {
-    const node = new NodePartCache()
+    const node = new NodePartCache(1000)
     const cache = new IndexPartCache(node, '1')
     const [first, second] = ['1', '2'].map(version => cache.ofVersion(version))
     first!.set(0, 'a', 'a of 1', 1)
@@ -18,7 +18,7 @@ describe('the cached parts of an index', () => {
   })
 
   it('are forgotten by a reset, also by readers of the same version that began before it', () => {
-    const cache = new IndexPartCache(new NodePartCache(), '1')
+    const cache = new IndexPartCache(new NodePartCache(1000), '1')
     const before = cache.ofVersion('1')
     before.set(0, 'a', 'old', 1)
     cache.reset('1')
