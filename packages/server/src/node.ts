@@ -12,7 +12,7 @@ import {
 import { answerNodeQuestion, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
-import { ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
+import { reduceDeclarations, ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
 import type { IndexReplica, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
 import type { LiveConfiguration } from './configuration/live-configuration.ts'
@@ -77,7 +77,9 @@ export interface Node {
 }
 
 const secretBytes = 32
-const liveDeclarations = { ...httpDeclarations, ...databaseEventsDeclarations, ...designDocumentDeclarations }
+const liveDeclarations = {
+  ...httpDeclarations, ...databaseEventsDeclarations, ...designDocumentDeclarations, ...reduceDeclarations,
+}
 
 export function createNode(runtime: Runtime, parts: NodeParts): Node {
   return new ComposedNode(runtime, parts)
@@ -100,7 +102,7 @@ class ComposedNode implements Node {
     this.#runtime = runtime
     this.#parts = parts
     this.#liveOptions = parts.configuration.options(liveDeclarations)
-    this.#views = parts.seams?.views ?? javascriptViews(runtime)
+    this.#views = parts.seams?.views ?? javascriptViews(runtime, this.#liveOptions)
   }
 
   get control(): ControlPlane {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { OperationContext, ViewQuery } from '@sectional/cluster'
 import { decodeReduced, decodeViewGroup, decodeViewRow, indexId, type IndexDefinition } from '@sectional/core'
-import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
+import { MemoryLog, MemorySandbox, RealClock, Turns } from '@sectional/runtime'
 import { documentStoreName, type Indexer } from '@sectional/shard'
 import { javascriptViews, type ViewFunctions } from '../src/hosting/javascript-views.ts'
 import { MemoryCluster } from './memory-cluster.ts'
@@ -103,6 +103,17 @@ for (const count of [1, 3]) {
       }
     })
 
+    it('take the limit for results of reduce functions from the configuration', async () => {
+      const long = (text: string): string => `function () { return "${text}".repeat(6000) }`
+      await cluster.write(documents(0, 10))
+      expect(await cluster.sum(1, long('a'))).to.equal('')
+      for (const number of cluster.numbers) {
+        const option = '/_node/_local/_config/query_server_config/reduce_limit'
+        expect((await cluster.send(number, 'PUT', option, 'false')).status).to.equal(200)
+      }
+      expect((await cluster.sum(1, long('b'))).length).to.equal(6002)
+    })
+
     it('are there after a restart of all nodes, and without purged documents', async () => {
       await cluster.write(documents(0, 30))
       expect(await cluster.rows(1)).to.deep.equal(range(0, 30))
@@ -188,7 +199,7 @@ describe('an index that is being built', () => {
 /** The functions of production, whose map functions wait for the gate. */
 function gatedViews(gate: Promise<void>): ViewFunctions {
   const clock = new RealClock()
-  const views = javascriptViews({ sandbox: new MemorySandbox(), turns: new Turns(clock), clock })
+  const views = javascriptViews({ sandbox: new MemorySandbox(), turns: new Turns(clock), clock, log: new MemoryLog() })
   const indexerOf = (incarnation: string): Indexer => {
     const indexer = views.indexerOf(incarnation)
     return {

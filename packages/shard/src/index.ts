@@ -18,5 +18,7 @@ export type { Indexer, IndexedRow, MappedDocument, MappedRow } from './indexes/i
 export type { IndexedReplica, ShardIndexTask } from './indexes/index-host.ts'
 export type { JavaScriptParts } from './indexes/javascript/javascript-functions.ts'
 export { JavaScriptIndexer } from './indexes/javascript/javascript-indexer.ts'
+export { defaultReduceLimit, reduceDeclarations } from './indexes/javascript/reduce-limit.ts'
+export type { ReduceLimit } from './indexes/javascript/reduce-limit.ts'
 export { tryView } from './indexes/javascript/view-trial.ts'
 export { viewReduceAgain } from './indexes/javascript/reduce-again.ts'

@@ -5,12 +5,12 @@ import {
 import type { Option } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
-import { compactionDeclarations, indexDeclarations } from '@sectional/shard'
+import { compactionDeclarations, indexDeclarations, reduceDeclarations } from '@sectional/shard'
 import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 
 const tables = [
   nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, databaseEventsDeclarations,
-  designDocumentDeclarations,
+  designDocumentDeclarations, reduceDeclarations,
   compactionDeclarations, indexDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
 ]
 

@@ -1,6 +1,8 @@
 import type { ViewParts } from '@sectional/cluster'
-import type { Runtime } from '@sectional/runtime'
-import { JavaScriptIndexer, tryView, viewReduceAgain, type Indexer } from '@sectional/shard'
+import { RepeatedLines, type Runtime } from '@sectional/runtime'
+import {
+  JavaScriptIndexer, tryView, viewReduceAgain, type Indexer, type JavaScriptParts, type ReduceLimit,
+} from '@sectional/shard'
 
 /** The functions of views. */
 export interface ViewFunctions extends Pick<ViewParts, 'reduceAgain' | 'tryView'> {
@@ -8,14 +10,23 @@ export interface ViewFunctions extends Pick<ViewParts, 'reduceAgain' | 'tryView'
   readonly indexerOf: (incarnation: string) => Indexer
 }
 
-/** Returns the functions of views in JavaScript, which run in the sandbox of the node. */
+/**
+ * Returns the functions of views in JavaScript, which run in the sandbox of the node.
+ *
+ * @param reduceLimit the limit for the results of custom reduce functions. Undefined: the default
+ */
 export function javascriptViews(
-  { sandbox, turns, clock }: Pick<Runtime, 'sandbox' | 'turns' | 'clock'>,
+  { sandbox, turns, clock, log }: Pick<Runtime, 'sandbox' | 'turns' | 'clock' | 'log'>, reduceLimit?: ReduceLimit,
 ): ViewFunctions {
+  const lines = new RepeatedLines(log, clock)
+  const onReduceOverflow = (index: string, reason: string): void =>
+    lines.warn('reduce overflow', { index, reason }, 'the result of a reduce function does not shrink')
+  const partsOf = (database: string): JavaScriptParts =>
+    ({ sandbox, database, turns, onReduceOverflow, ...(reduceLimit && { reduceLimit }) })
   return {
-    indexerOf: database => new JavaScriptIndexer({ sandbox, database, turns }),
-    reduceAgain: ({ incarnation: database }, definition) => viewReduceAgain({ sandbox, database, turns }, definition),
-    tryView: ({ incarnation: database }, definition, documents, signal) =>
-      tryView({ sandbox, database, turns, clock }, definition, documents, signal),
+    indexerOf: incarnation => new JavaScriptIndexer(partsOf(incarnation)),
+    reduceAgain: ({ incarnation }, definition) => viewReduceAgain(partsOf(incarnation), definition),
+    tryView: ({ incarnation }, definition, documents, signal) =>
+      tryView({ ...partsOf(incarnation), clock }, definition, documents, signal),
   }
 }

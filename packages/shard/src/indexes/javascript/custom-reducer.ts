@@ -4,13 +4,12 @@ import {
 import { type CallOutcome, failureText, SandboxError, type SandboxFunction } from '@sectional/runtime'
 import type { IndexedRow } from '../indexer.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
+import { defaultReduceLimit, reduceOverflow } from './reduce-limit.ts'
 import { callInBatches, inBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 
-/** Longest result that may be of any size compared with its arguments, in UTF-16 units of JSON. As in CouchDB. */
-const shortResultLength = 5000
-/** How many times shorter than its arguments a longer result must be. */
-const shrinkFactor = 2
+/** UTF-16 units of the reason of a failure. */
+const reasonLengthMax = 5000
 
 /**
  * A reduce function in JavaScript. Its states are its results as JSON texts. A failure is a state, too: the reduction
@@ -54,7 +53,22 @@ export class CustomReducer implements ViewReducer {
   async #call(argumentLists: readonly string[], signal?: AbortSignal): Promise<readonly Uint8Array[]> {
     const { sandbox, turns } = this.#parts
     const outcomes = await callInBatches(argumentLists, batch => sandbox.call(this.#function, batch), signal)
-    return turns.map(outcomes, (outcome, at) => stateOf(outcome, argumentLists[at]!.length))
+    return turns.map(outcomes, (outcome, at) => this.#stateOf(outcome, argumentLists[at]!.length))
+  }
+
+  /** Returns the state that an outcome makes. @param inputLength UTF-16 units of the arguments' JSON */
+  #stateOf(outcome: CallOutcome | SandboxError, inputLength: number): Uint8Array {
+    if (outcome instanceof SandboxError) return failed(outcome.code, outcome.message)
+    if (outcome.kind === 'thrown') return failed('reduce_error', `The reduce function threw ${outcome.json}`)
+    if (outcome.kind === 'error') return failed('reduce_error', failureText(outcome.message, outcome))
+    const { json } = outcome
+    const { reduceLimit = defaultReduceLimit, onReduceOverflow } = this.#parts
+    const overflow = reduceOverflow(reduceLimit, inputLength, json.length)
+    if (overflow !== undefined) {
+      if (reduceLimit.reduceLimit === 'true') return failed('reduce_overflow_error', overflow)
+      onReduceOverflow?.(this.#function.designDocument, overflow)
+    }
+    return isJson(json) ? encodeReducedJson(json) : failed('reduce_error', 'The reduce function returned no JSON')
   }
 }
 
@@ -83,21 +97,8 @@ function inPairsAtLeast(pieces: readonly (readonly Uint8Array[])[]): readonly (r
   return joined
 }
 
-/** Returns the state that an outcome makes. @param inputLength UTF-16 units of the arguments' JSON */
-function stateOf(outcome: CallOutcome | SandboxError, inputLength: number): Uint8Array {
-  if (outcome instanceof SandboxError) return failed(outcome.code, outcome.message)
-  if (outcome.kind === 'thrown') return failed('reduce_error', `The reduce function threw ${outcome.json}`)
-  if (outcome.kind === 'error') return failed('reduce_error', failureText(outcome.message, outcome))
-  const { json } = outcome
-  if (json.length > shortResultLength && json.length * shrinkFactor > inputLength) {
-    const sizes = `input size: ${inputLength} output size: ${json.length}`
-    return failed('reduce_overflow_error', `Reduce output must shrink more rapidly: ${sizes}`)
-  }
-  return isJson(json) ? encodeReducedJson(json) : failed('reduce_error', 'The reduce function returned no JSON')
-}
-
 function failed(error: string, reason: string): Uint8Array {
-  return encodeReduceFailure({ error, reason: reason.slice(0, shortResultLength) })
+  return encodeReduceFailure({ error, reason: reason.slice(0, reasonLengthMax) })
 }
 
 /** A hostile function can change the text of its result. */

@@ -1,5 +1,6 @@
 import { type IndexDefinition, indexId } from '@sectional/core'
 import type { Sandbox, SandboxFunction, Turns } from '@sectional/runtime'
+import type { ReduceLimit } from './reduce-limit.ts'
 
 /** What the functions of the definitions of one database need. */
 export interface JavaScriptParts {
@@ -7,6 +8,13 @@ export interface JavaScriptParts {
   /** Names the database in the sandbox: its incarnation. */
   readonly database: string
   readonly turns: Turns
+  /** The limit for the results of custom reduce functions. Undefined: the default. */
+  readonly reduceLimit?: ReduceLimit
+  /**
+   * Receives the results that exceed the limit when they are only reported (`reduce_limit = log`). May be called for
+   * each call of a reduce function.
+   */
+  readonly onReduceOverflow?: (index: string, reason: string) => void
 }
 
 /**

@@ -38,9 +38,12 @@ export class JavaScriptWorld {
     })
   }
 
-  static async open(sandbox: Sandbox = new MemorySandbox()): Promise<JavaScriptWorld> {
+  static async open(
+    sandbox: Sandbox = new MemorySandbox(), limits: Pick<JavaScriptParts, 'reduceLimit' | 'onReduceOverflow'> = {},
+  ): Promise<JavaScriptWorld> {
     const store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1) })
-    return new JavaScriptWorld({ sandbox, database: 'incarnation', turns: new Turns(new RealClock()) }, store)
+    const turns = new Turns(new RealClock())
+    return new JavaScriptWorld({ sandbox, database: 'incarnation', turns, ...limits }, store)
   }
 
   /** Writes new documents by their ids. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { indexId, type IndexDefinition, type ReducedGroup, SortKeyEncoder } from '@sectional/core'
 import { SeededRandom } from '@sectional/runtime'
+import { defaultReduceLimit, type ReduceLimit } from '../../../src/indexes/javascript/reduce-limit.ts'
 import { collect, context, edit } from '../../shard-world.ts'
 import { JavaScriptWorld, viewOf } from './javascript-world.ts'
 
@@ -109,6 +110,27 @@ describe('reduce functions of views', () => {
     const [[key, value]] = await world.groups(view) as [[unknown, { error: string; reason: string }]]
     assert.deepEqual([key, value.error], [null, 'reduce_overflow_error'])
     assert.match(value.reason, /^Reduce output must shrink more rapidly: input size: \d+ output size: \d+$/)
+  })
+
+  it('may have results that do not shrink as far as the limit allows', async () => {
+    const text = 'x'.repeat(4000)
+    const reduce = '(keys, values, rereduce) => rereduce ? [].concat(...values) : values'
+    const view = viewOf('doc => emit(null, doc.text)', reduce)
+    const reduced = async (limit: Partial<ReduceLimit>): Promise<readonly [isReduced: boolean, reports: number]> => {
+      let reports = 0
+      const reduceLimit = { ...defaultReduceLimit, ...limit }
+      const open = await JavaScriptWorld.open(undefined, { reduceLimit, onReduceOverflow: () => { reports++ } })
+      await open.write({ a: { text }, b: { text } })
+      const [[, value]] = await open.groups(view) as [[unknown, unknown]]
+      await open.close()
+      return [Array.isArray(value), reports]
+    }
+    assert.deepEqual(await reduced({}), [false, 0])
+    assert.deepEqual(await reduced({ reduceLimit: 'false' }), [true, 0])
+    const [isReduced, reports] = await reduced({ reduceLimit: 'log' })
+    assert(isReduced && reports > 0)
+    assert.deepEqual(await reduced({ reduceLimitThreshold: 10_000 }), [true, 0])
+    assert.deepEqual(await reduced({ reduceLimitRatio: 0.5 }), [true, 0])
   })
 
   it('reduce lists with many bytes in pieces', async () => {
