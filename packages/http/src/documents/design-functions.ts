@@ -57,7 +57,9 @@ export class DesignCompiler {
    */
   async checkView(id: string, view: string, { map, reduce, options: { lib } }: IndexDefinition): Promise<void> {
     const modules = typeof lib === 'string' ? `{"views":{"lib":${lib}}}` : '{}'
-    const called = { database: this.#request.database.incarnation, designDocument: id, modules }
+    // A source may run code when it is compiled, which must not change the isolate of the saved design document.
+    const designDocument = `compilation of ${id}`
+    const called = { database: this.#request.database.incarnation, designDocument, modules }
     await this.#compile({ ...called, source: map }, `map function in the '${view}' view`)
     if (reduce === null || builtInReduce(reduce) !== undefined) return
     await this.#compile({ ...called, source: reduce }, `reduce function in the '${view}' view`)

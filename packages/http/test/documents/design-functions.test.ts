@@ -135,6 +135,14 @@ describe('saving a design document', () => {
     })
   })
 
+  it('does not change what the functions of the saved design document see', async () => {
+    await node.put('/db/_design/d', { validate_doc_update: 'doc => { if (!doc.type) throw { forbidden: "no type" } }' })
+    const map = '(Object.prototype.type = "any", doc => { emit(1) })'
+    const refused = await node.put('/db/_design/d', { views: { v: { map }, broken: { map: '42' } } })
+    assert.equal(refused.status, 400)
+    assert.equal((await node.put('/db/a', {})).status, 403)
+  })
+
   it('compiles nothing for others than administrators', async () => {
     Object.assign(node.runtime.sandbox, { compile: async () => assert.fail('a function was compiled') })
     await node.put('/db/_security', { members: { roles: [] }, admins: { roles: ['_admin'] } })
