@@ -35,6 +35,8 @@ export function spliceDocument(document: SplicedDocument): Buffer {
   const out = Buffer.allocUnsafe(3 * (head.length + tail.length) + body.length)
   let at = out.write(head, 0, 'utf8')
   at += asBuffer(body).copy(out, at, 1, body.length - 1)
-  at += out.write(tail, at, 'utf8')
+  // Most documents have no further members, and a byte costs less than a text.
+  if (tail.length === 1) out[at++] = closeBraceByte
+  else at += out.write(tail, at, 'utf8')
   return out.subarray(0, at)
 }

@@ -51,9 +51,8 @@ export async function mapDocuments(
 export async function documentChanges(
   store: Store, keys: IndexKeys, documents: readonly CurrentDocument[], isFirstScan: boolean, turns: Turns,
 ): Promise<readonly DocumentChange[]> {
-  const lists = isFirstScan
-    ? documents.map(() => noRows)
-    : (await store.getMany(documents.map(({ id }) => keys.document(id)))).map(decodeDocumentRows)
+  if (isFirstScan) return turns.map(documents, ({ id, result }) => documentChange(id, noRows, [], result))
+  const lists = (await store.getMany(documents.map(({ id }) => keys.document(id)))).map(decodeDocumentRows)
   const stored = await storedRows(store, keys, documents, lists)
   return turns.map(documents, ({ id, result }, at) => documentChange(id, lists[at]!, stored[at]!, result))
 }
@@ -77,19 +76,21 @@ function documentChange(
   id: string, before: DocumentRows, stored: readonly MappedRow[], result: MappedDocument,
 ): DocumentChange {
   const rows: RowChange[] = []
+  const listed: ListedRow[] = []
   const now = rowsOf(result)
-  const after: DocumentRows = {
-    failed: result.error !== undefined,
-    rows: now.map(({ key, value }): ListedRow => ({ key, valueBytes: value.length })),
-  }
-  for (const [number, { key, value }] of now.entries()) {
+  // Plain loops: a first build calls this for each document, and iterators cost as much as the rest.
+  for (let number = 0; number < now.length; number++) {
+    const { key, value } = now[number]!
+    listed.push({ key, valueBytes: value.length })
     const old = stored[number]
     const isUnchanged = old !== undefined && old.key === key && Buffer.compare(old.value, value) === 0
     if (!isUnchanged) rows.push({ place: placeText({ key, id, number }), value })
   }
-  for (const [number, { key }] of before.rows.entries()) {
+  for (let number = 0; number < before.rows.length; number++) {
+    const { key } = before.rows[number]!
     if (key !== now[number]?.key) rows.push({ place: placeText({ key, id, number }), value: null })
   }
+  const after: DocumentRows = { failed: result.error !== undefined, rows: listed }
   return {
     id, before, after, rows, error: result.error,
     digest: rows.length === 0 ? undefined : subtractDigest(documentDigest(id, now), documentDigest(id, stored)),

@@ -167,7 +167,6 @@ export class IndexContent {
     const mapped = await mapDocuments(this.#indexer, this.definition, rows, signal)
     const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
     const changes = documents.flatMap(document => document.rows)
-    changes.sort((a, b) => compareUtf8(a.place, b.place))
     const { pages, height, rowCount, runs } = await this.#summaries(changes)
     const next: StoredState = {
       ...this.#state, height,
@@ -198,7 +197,8 @@ export class IndexContent {
   async #summaries(changes: readonly RowChange[]): Promise<SummaryChanges> {
     const { height } = this.#state
     if (height === 0 || changes.length === 0) return { pages: new Map(), height, rowCount: undefined, runs: [] }
-    return updateSummaries({ ...this.#summaryParts, height }, changes)
+    const sorted = changes.toSorted((a, b) => compareUtf8(a.place, b.place))
+    return updateSummaries({ ...this.#summaryParts, height }, sorted)
   }
 
   async #summariseAll(): Promise<Pick<StoredState, 'height' | 'hasRemains'>> {
@@ -262,17 +262,18 @@ export function indexState({ history, sequence, readSequence, digest, rowCount }
 }
 
 function totals(
-  { digest, rowCount, failedCount, externalBytes, activeBytes }: StoredState, documents: readonly DocumentChange[],
+  state: StoredState, documents: readonly DocumentChange[],
 ): Pick<StoredState, 'digest' | 'rowCount' | 'failedCount' | 'externalBytes' | 'activeBytes'> {
-  const sum = (of: (document: DocumentChange) => number): number =>
-    documents.reduce((total, document) => total + of(document), 0)
-  return {
-    digest: documents.reduce((total, change) => change.digest ? addDigest(total, change.digest) : total, digest),
-    rowCount: rowCount + sum(({ before, after }) => after.rows.length - before.rows.length),
-    failedCount: failedCount + sum(({ before, after }) => Number(after.failed) - Number(before.failed)),
-    externalBytes: externalBytes + sum(document => document.externalBytes),
-    activeBytes: activeBytes + sum(document => document.activeBytes),
+  let { digest, rowCount, failedCount, externalBytes, activeBytes } = state
+  for (const change of documents) {
+    const { before, after } = change
+    if (change.digest !== undefined) digest = addDigest(digest, change.digest)
+    rowCount += after.rows.length - before.rows.length
+    failedCount += Number(after.failed) - Number(before.failed)
+    externalBytes += change.externalBytes
+    activeBytes += change.activeBytes
   }
+  return { digest, rowCount, failedCount, externalBytes, activeBytes }
 }
 
 function put(batch: WriteBatch, key: string, value: Uint8Array | null): void {

@@ -2,6 +2,7 @@ import {
   builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, decodeViewRow, encodeViewGroup,
   type IndexDefinition, partitionPrefixLength, rootCollationVersion, SortKeyEncoder,
 } from '@sectional/core'
+import type { MapOutcome, SandboxError } from '@sectional/runtime'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
 import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
@@ -41,13 +42,23 @@ export class JavaScriptIndexer implements Indexer {
     const texts = await turns.map(mapped, row => mapArgument(definition, row))
     const called = sandboxFunction(database, definition, definition.map)
     const outcomes = await callInBatches(texts, batch => sandbox.map(called, batch), signal)
-    const results = new Map<ChangeRow, MappedDocument>()
-    for (const [at, row] of mapped.entries()) {
-      const encoder = this.#encoder(definition)
-      const rows = mappedDocument(definition, row.id, outcomes[at]!, encoder, this.#documentRowsMax)
-      results.set(row, await turns.run(rows))
+    const results = await turns.run(this.#mappedDocuments(definition, mapped, outcomes))
+    if (mapped.length === documents.length) return results
+    const resultOf = new Map(mapped.map((row, at) => [row, results[at]!]))
+    return documents.map(row => resultOf.get(row) ?? noRows)
+  }
+
+  /** Returns a generator for `Turns.run`. A promise for each document would cost more than a document with one row. */
+  * #mappedDocuments(
+    definition: IndexDefinition, documents: readonly ChangeRow[], outcomes: readonly (MapOutcome | SandboxError)[],
+  ): Generator<void, readonly MappedDocument[]> {
+    const encoder = this.#encoder(definition)
+    const results: MappedDocument[] = []
+    for (const [at, { id }] of documents.entries()) {
+      results.push(yield* mappedDocument(definition, id, outcomes[at]!, encoder, this.#documentRowsMax))
+      yield
     }
-    return documents.map(row => results.get(row) ?? noRows)
+    return results
   }
 
   groupOf(key: string, level: number, definition: IndexDefinition): string {

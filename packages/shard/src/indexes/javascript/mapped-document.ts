@@ -15,6 +15,11 @@ const valueOrder = new SortKeyEncoder('raw')
 export const defaultDocumentRowsMax = 20_000
 /** Is greater than every sort key. */
 const aboveKeys = '\u00ff'
+/** Number of rows that are made without a pause. */
+const rowsAtOnce = 16
+
+/** A row that is being sorted. `order` is computed only when two rows of the document have equal keys. */
+interface OrderedRow { readonly row: MappedRow; readonly json: string; order: string }
 
 /**
  * Returns whether the index contains a document: design documents only with the option `include_design`, and in an
@@ -29,13 +34,20 @@ export function isMapped({ options }: IndexDefinition, { id }: ChangeRow): boole
  * option of that name), `_conflicts`, `_deleted_conflicts` and `_attachments` with stubs, where there are some.
  */
 export function mapArgument({ options }: IndexDefinition, row: ChangeRow): Buffer {
-  const { id, sequence, leaves, body, attachments = [] } = row
-  const extra = [
+  const { id, leaves, body, attachments } = row
+  const isPlain = leaves.length === 1 && attachments === undefined && options['local_seq'] !== true
+  const extra = isPlain ? '' : furtherMembers(options, row)
+  return spliceDocument({ id, revision: leaves[0]!.revision, body: body!, extra })
+}
+
+function furtherMembers(
+  options: IndexDefinition['options'], { sequence, leaves, attachments = [] }: ChangeRow,
+): string {
+  return [
     ...options['local_seq'] === true ? [`"_local_seq":${sequence}`] : [],
     ...losers('_conflicts', leaves, false), ...losers('_deleted_conflicts', leaves, true),
     ...attachments.length === 0 ? [] : [`"_attachments":{${attachments.map(stub).join()}}`],
-  ]
-  return spliceDocument({ id, revision: leaves[0]!.revision, body: body!, extra: extra.join() })
+  ].join()
 }
 
 function losers(name: string, leaves: readonly Leaf[], deleted: boolean): readonly string[] {
@@ -78,24 +90,32 @@ export function* mappedDocument(
 function* mappedRows(
   emitted: readonly EmittedRow[], prefix: string, encoder: SortKeyEncoder,
 ): Generator<void, readonly MappedRow[]> {
-  const rows: (MappedRow & { readonly order: string })[] = []
-  for (const { key, value } of emitted) {
-    const parsedValue: unknown = JSON.parse(value)
-    rows.push({
-      key: prefix + encoder.encode(JSON.parse(key)),
-      value: encodeViewRow(key, value),
-      order: emitted.length === 1 ? '' : valueKey(parsedValue, value),
-    })
-    yield
+  if (emitted.length === 1) return [mappedRow(emitted[0]!, prefix, encoder)]
+  const rows: OrderedRow[] = []
+  for (const each of emitted) {
+    rows.push({ row: mappedRow(each, prefix, encoder), json: each.value, order: '' })
+    if (rows.length % rowsAtOnce === 0) yield
   }
-  rows.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.order, b.order))
-  return rows.map(({ key, value }) => ({ key, value }))
+  rows.sort((a, b) => compareTexts(a.row.key, b.row.key))
+  if (rows.some(({ row }, at) => row.key === rows[at - 1]?.row.key)) {
+    for (const [at, each] of rows.entries()) {
+      each.order = valueKey(each.json)
+      if (at % rowsAtOnce === 0) yield
+    }
+    rows.sort((a, b) => compareTexts(a.row.key, b.row.key) || compareTexts(a.order, b.order))
+  }
+  return rows.map(({ row }) => row)
+}
+
+function mappedRow({ key, value }: EmittedRow, prefix: string, encoder: SortKeyEncoder): MappedRow {
+  JSON.parse(value)
+  return { key: prefix + encoder.encode(JSON.parse(key)), value: encodeViewRow(key, value) }
 }
 
 /** Returns a text by which values are ordered. Values that are too long for a sort key come last. */
-function valueKey(value: unknown, json: string): string {
+function valueKey(json: string): string {
   try {
-    return valueOrder.encode(value)
+    return valueOrder.encode(JSON.parse(json))
   } catch {
     return aboveKeys + json
   }
