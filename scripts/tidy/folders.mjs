@@ -109,12 +109,13 @@ export const folders = {
     'lists': ['documents', 'messages', 'request', 'services'],
     'changes': ['attachments', 'design-functions', 'documents', 'lists', 'messages', 'request', 'services'],
     'views': ['documents', 'lists', 'messages', 'request', 'services'],
-    'pipeline': ['authentication', 'messages', 'request', 'services', 'settings'],
+    'users': ['authentication', 'documents', 'request', 'services', 'settings'],
+    'pipeline': ['authentication', 'messages', 'request', 'services', 'settings', 'users'],
     'routes': [
       'attachments', 'authentication', 'changes', 'databases', 'design-functions', 'documents', 'lists', 'messages',
-      'pipeline', 'request', 'services', 'settings', 'views',
+      'pipeline', 'request', 'services', 'settings', 'users', 'views',
     ],
-    '.': ['authentication', 'messages', 'pipeline', 'request', 'routes', 'services', 'settings'],
+    '.': ['authentication', 'messages', 'pipeline', 'request', 'routes', 'services', 'settings', 'users'],
   },
   server: {
     'configuration': [],

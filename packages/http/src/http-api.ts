@@ -7,7 +7,8 @@ import { RepeatedLines } from '@sectional/runtime'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './request/admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
-import { Sessions } from './authentication/sessions.ts'
+import { PasswordQueue } from './authentication/password-queue.ts'
+import { Sessions, type FoundSession } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
 import { BatchWriter } from './services/batch-writer.ts'
 import { Feeds } from './services/feeds.ts'
@@ -25,6 +26,8 @@ import { readRequest, requestIdOf, unreadableRequest } from './pipeline/request-
 import { sendPreflight } from './messages/response.ts'
 import { createRoutes } from './route-table.ts'
 import type { Services } from './services/services.ts'
+import { Accounts } from './authentication/accounts.ts'
+import { withUserDocuments } from './users/user-document-writes.ts'
 import { RequestIdGenerator, UuidGenerator } from './services/uuid-generator.ts'
 import { ViewDefinitionCache } from './services/view-definition-cache.ts'
 
@@ -55,11 +58,15 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const feeds = new Feeds(runtime.clock, parts.control)
   const unsubscribe = configuration.onChange(() => { if (options.maintenanceMode !== 'false') feeds.endAll() })
   const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
+  const { clock, machine, random } = runtime
+  const passwords = new PasswordQueue(options.passwordChecksMax)
+  const accounts = new Accounts({ ...parts, clock, accountsMax: options.credentialsMax })
   const services: Services = {
     ...parts,
+    coordinator: withUserDocuments(parts.coordinator, { accounts, passwords, machine, random, options }),
     admission,
-    authenticator: new Authenticator(configuration, runtime.machine, runtime.random, options),
-    sessions: new Sessions({ configuration, options, secrets, clock: runtime.clock }),
+    authenticator: new Authenticator({ accounts, passwords, machine, random, options }),
+    sessions: new Sessions({ accounts, options, secrets, clock }),
     batches,
     feeds,
     filterCalls: new FilterCalls(runtime.clock),
@@ -121,7 +128,8 @@ class Pipeline {
     try {
       request = readRequest(exchange, requestId, services.options, startedAt)
       if (!this.#answerPreflight(request)) {
-        if (!this.#continueSession(request)) {
+        const session = this.#findSession(exchange)
+        if (!continueSession(request, session instanceof Promise ? await session : session)) {
           const user = services.authenticator.authenticate(exchange.headers['authorization'])
           request.user = user instanceof Promise ? await user : user
         }
@@ -159,17 +167,8 @@ class Pipeline {
     return true
   }
 
-  /**
-   * Authenticates by the session cookie. A valid session takes precedence over an Authorization header, even a wrong
-   * one.
-   */
-  #continueSession(request: RequestContext): boolean {
-    const { cookie } = request.exchange.headers
-    const session = cookie === undefined ? null : this.#services.sessions.find(cookie)
-    if (session === null) return false
-    request.user = session.user
-    request.renewedSession = session.renewed
-    return true
+  #findSession({ headers: { cookie } }: HttpExchange): FoundSession | null | Promise<FoundSession | null> {
+    return cookie === undefined ? null : this.#services.sessions.find(cookie)
   }
 
   #finish(request: RequestContext, exchange: HttpExchange): void {
@@ -201,6 +200,16 @@ class Pipeline {
       ms: Math.round(seconds * 1e6) / 1000,
     }, 'request')
   }
+}
+
+/**
+ * Authenticates by the session cookie. A valid session takes precedence over an Authorization header, even a wrong one.
+ */
+function continueSession(request: RequestContext, session: FoundSession | null): boolean {
+  if (session === null) return false
+  request.user = session.user
+  request.renewedSession = session.renewed
+  return true
 }
 
 /** The health check of load balancers, which is answered even when every limit of requests is reached. */

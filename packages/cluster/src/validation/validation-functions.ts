@@ -2,8 +2,9 @@ import { asBuffer } from '@sectional/core'
 import type { SandboxFunction } from '@sectional/runtime'
 import type { DesignDocument } from '../contracts/design-document.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { usersDatabase } from './user-document-rules.ts'
 
-/** A function or rule of one design document that every write of its database must pass. */
+/** A function or a set of rules that every write of a database must pass. */
 export type Validator =
   /** `validate_doc_update` in JavaScript. */
   | { readonly kind: 'javascript'; readonly called: SandboxFunction }
@@ -12,9 +13,22 @@ export type Validator =
    * Writes are refused, because validation is never skipped.
    */
   | { readonly kind: 'unsupported'; readonly designDocument: string; readonly language: string }
+  /** The rules of the database of users, which no design document contains. */
+  | { readonly kind: 'user-documents' }
+
+/** Returns true when writes of the database are validated although no design document contains a function. */
+export function hasRules({ name }: DatabaseRecord): boolean {
+  return name === usersDatabase
+}
+
+/** @param validating the design documents with the member `validate_doc_update` */
+export function validatorsOf(db: DatabaseRecord, validating: readonly DesignDocument[]): readonly Validator[] {
+  const functions = validating.map(document => validatorOf(db, document))
+  return hasRules(db) ? [{ kind: 'user-documents' }, ...functions] : functions
+}
 
 /** Returns the validator of a document with the member `validate_doc_update`. */
-export function validatorOf({ incarnation }: DatabaseRecord, document: DesignDocument): Validator {
+function validatorOf({ incarnation }: DatabaseRecord, document: DesignDocument): Validator {
   const { validate_doc_update: source, language = 'javascript' } = document.members
   const { id: designDocument } = document
   if (language !== 'javascript' || typeof source !== 'string') {

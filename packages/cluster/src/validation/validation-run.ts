@@ -2,6 +2,7 @@ import { ApiError } from '@sectional/core'
 import { failureText, SandboxError } from '@sectional/runtime'
 import type { CallOutcome, Sandbox, SandboxFunction } from '@sectional/runtime'
 import type { WriteOutcome } from '../contracts/coordinator.ts'
+import { userDocumentRefusal } from './user-document-rules.ts'
 import type { Validator } from './validation-functions.ts'
 
 /**
@@ -26,6 +27,7 @@ export async function runValidators(
 async function validate(
   sandbox: Sandbox, validator: Validator, argumentLists: readonly Buffer[],
 ): Promise<readonly (WriteOutcome | undefined)[]> {
+  if (validator.kind === 'user-documents') return argumentLists.map(refusalByRules)
   if (validator.kind === 'unsupported') {
     const { designDocument, language } = validator
     const reason = `validate_doc_update of ${designDocument} is in the language ${language}, which is not available.`
@@ -39,6 +41,11 @@ async function validate(
     const failure = refusedBy(callFailure(error, called))
     return argumentLists.map(() => failure)
   }
+}
+
+function refusalByRules(argumentList: Buffer): WriteOutcome | undefined {
+  const reason = userDocumentRefusal(argumentList)
+  return reason === null ? undefined : { kind: 'error', error: 'forbidden', reason, status: 403 }
 }
 
 /** @throws ApiError when no function can be called, so that the whole request fails before anything is written */

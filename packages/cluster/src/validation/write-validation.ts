@@ -17,7 +17,7 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { ancestorsOf, parentsOf } from './old-documents.ts'
 import type { OldDocument } from './old-documents.ts'
 import { argumentList, contextText, editedDocument, replicatedDocument } from './validation-arguments.ts'
-import { validatorOf } from './validation-functions.ts'
+import { hasRules, validatorsOf } from './validation-functions.ts'
 import { runValidators } from './validation-run.ts'
 
 /** The outcomes of the writes that did not pass, by their positions. */
@@ -31,14 +31,14 @@ const batchesTogether = 2
 
 /**
  * Returns true when the writes need no validation, as far as this is known without a wait: the node itself writes, all
- * documents are design documents, or the database has no validation functions.
+ * documents are design documents, or the database has neither validation functions nor rules of its own.
  */
 export function passesUnvalidated(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly { readonly id: string }[], { user }: WriteOptions,
 ): boolean {
   if (user === undefined) return true
   const designs = scope.designs.current(db)
-  if (designs !== undefined && designs.validating.length === 0) return true
+  if (designs !== undefined && designs.validating.length === 0 && !hasRules(db)) return true
   return writes.every(isDesign)
 }
 
@@ -100,8 +100,8 @@ async function validateAll<Write extends { readonly id: string; readonly body: U
   const batches = batchesOf(writes)
   if (batches.length === 0) return refusals
   const { validating } = scope.designs.current(db) ?? await scope.designs.open(db)
-  if (validating.length === 0) return refusals
-  const validators = validating.map(document => validatorOf(db, document))
+  const validators = validatorsOf(db, validating)
+  if (validators.length === 0) return refusals
   const contextJson = contextText(db, user)
   await mapBounded(batches, batchesTogether, async batch => {
     for (let rest = batch; rest.length > 0;) {

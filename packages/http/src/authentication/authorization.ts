@@ -1,6 +1,6 @@
 /** The rules of access (docs/reference/security.md#rights). The rule of a route is checked before its handler runs. */
 import { ApiError, isJsonObject } from '@sectional/core'
-import type { DatabaseRecord, DatabaseSecurity } from '@sectional/cluster'
+import type { DatabaseRecord, DatabaseSecurity, WriteUser } from '@sectional/cluster'
 import type { User } from '../request/user.ts'
 
 export function requireServerAdmin(user: User): void {
@@ -42,8 +42,8 @@ export function requireMaintenanceAdmin(user: User, database: DatabaseRecord): v
   if (!isDatabaseAdmin(user, database)) throw new ApiError('unauthorized', 'You are not a server or db admin.')
 }
 
-export function isDatabaseAdmin(user: User, database: DatabaseRecord): boolean {
-  return user.admin || isNamed(user, section(database.security, 'admins'))
+export function isDatabaseAdmin(user: WriteUser, database: DatabaseRecord): boolean {
+  return user.roles.includes('_admin') || isNamed(user, section(database.security, 'admins'))
 }
 
 function isMember(user: User, security: DatabaseSecurity): boolean {
@@ -52,7 +52,7 @@ function isMember(user: User, security: DatabaseSecurity): boolean {
   return isNamed(user, members) || isNamed(user, section(security, 'admins'))
 }
 
-function isNamed(user: User, people: Record<string, unknown> | undefined): boolean {
+function isNamed(user: WriteUser, people: Record<string, unknown> | undefined): boolean {
   if (people === undefined) return false
   if (user.name !== null && texts(people, 'names').includes(user.name)) return true
   const roles = texts(people, 'roles')

@@ -1,8 +1,8 @@
 /** Creates, verifies, renews and ends sessions (docs/reference/security.md#post-_session). */
 import type { Clock } from '@sectional/runtime'
-import type { Configuration } from '../settings/configuration.ts'
+import type { Accounts } from './accounts.ts'
+import { requireNoConflicts, type Account } from './user-account.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
-import { parseAdminHash } from './admin-password.ts'
 import {
   findSessionCookie, isSignedBy, makeSessionCookie, readSessionCookie, sessionCookieHeader, signatureDigests,
   type SessionCookie,
@@ -14,7 +14,7 @@ import type { User } from '../request/user.ts'
 const renewedBelow = 0.9
 
 export interface SessionsParts {
-  readonly configuration: Configuration
+  readonly accounts: Accounts
   readonly options: HttpOptions
   readonly secrets: SessionSecrets
   readonly clock: Clock
@@ -35,40 +35,44 @@ export class Sessions {
 
   /**
    * Returns null when there is no session, when it is expired or its signature is wrong, and when its user does not
-   * exist.
-   * @throws ApiError `bad_request` for a malformed cookie
+   * exist. The result is a promise when the user's account must be read.
+   * @throws ApiError `bad_request` for a malformed cookie, `unauthorized` for an account with conflicts
    */
-  find(cookieHeader: string | undefined): FoundSession | null {
+  find(cookieHeader: string | undefined): FoundSession | null | Promise<FoundSession | null> {
     const value = findSessionCookie(cookieHeader)
     if (value === null) return null
     const cookie = readSessionCookie(value)
-    const { options } = this.#parts
-    const left = cookie.time + options.sessionSeconds - this.#now()
-    const salt = left > 0 ? this.#saltOf(cookie.name) : null
-    if (salt === null) return null
-    const secrets = this.#parts.secrets.valid()
-    const digests = signatureDigests(options.hashAlgorithms)
-    if (!isSigned(cookie, secrets, salt, digests)) return null
-    const user: User = { name: cookie.name, roles: ['_admin'], admin: true, handler: 'cookie' }
-    if (left >= options.sessionSeconds * renewedBelow) return { user, renewed: null }
-    return { user, renewed: makeSessionCookie(cookie.name, this.#now(), secrets[0]! + salt, digests[0]!) }
+    const left = cookie.time + this.#parts.options.sessionSeconds - this.#now()
+    if (left <= 0) return null
+    const account = this.#parts.accounts.current(cookie.name)
+    return account === undefined
+      ? this.#parts.accounts.open(cookie.name).then(opened => this.#continue(cookie, left, opened))
+      : this.#continue(cookie, left, account)
   }
 
-  /** Returns a cookie value for a user whose password was verified. */
-  async begin(name: string): Promise<string> {
+  #continue(cookie: SessionCookie, left: number, account: Account | null): FoundSession | null {
+    const hash = account?.hash ?? null
+    if (account === null || hash === null) return null
+    const { options } = this.#parts
+    const secrets = this.#parts.secrets.valid()
+    const digests = signatureDigests(options.hashAlgorithms)
+    if (!isSigned(cookie, secrets, hash.salt, digests)) return null
+    requireNoConflicts(account)
+    const user: User = { ...account.user, handler: 'cookie' }
+    if (left >= options.sessionSeconds * renewedBelow) return { user, renewed: null }
+    return { user, renewed: makeSessionCookie(cookie.name, this.#now(), secrets[0]! + hash.salt, digests[0]!) }
+  }
+
+  /** Returns a cookie value for an account whose password was verified. */
+  async begin({ user, hash }: Account): Promise<string> {
     const secret = await this.#parts.secrets.signing()
     const [digest] = signatureDigests(this.#parts.options.hashAlgorithms)
-    return makeSessionCookie(name, this.#now(), secret + (this.#saltOf(name) ?? ''), digest!)
+    return makeSessionCookie(user.name, this.#now(), secret + (hash?.salt ?? ''), digest!)
   }
 
   /** Returns the Set-Cookie header. @param value an empty value ends the session in the browser */
   header(value: string, encrypted: boolean): string {
     return sessionCookieHeader(value, this.#parts.options, this.#parts.clock.now(), encrypted)
-  }
-
-  #saltOf(name: string): string | null {
-    const storedHash = this.#parts.configuration.get('admins', name)
-    return storedHash === undefined ? null : parseAdminHash(storedHash)?.salt ?? null
   }
 
   #now(): number {

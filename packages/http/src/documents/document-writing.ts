@@ -3,7 +3,7 @@ import {
   ApiError, attachmentDigests, checkDocumentId, designPrefix, errorRegistry, formatRevision, parseRevision,
   revisionHash, type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
 } from '@sectional/core'
-import type { DatabaseRecord, DocumentWrite, WriteOutcome } from '@sectional/cluster'
+import { usersDatabase, type DatabaseRecord, type DocumentWrite, type WriteOutcome } from '@sectional/cluster'
 import { FunctionError } from '../messages/function-error.ts'
 import { checkDesignDocument } from './design-document.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -11,8 +11,8 @@ import type { Services } from '../services/services.ts'
 import { sendJson, taggedRevision } from '../messages/response.ts'
 import { documentTooLarge } from '../settings/size-limits.ts'
 
-/** Databases whose documents the server must process. Writing them unprocessed would store passwords in plain text. */
-const managedDatabases = new Set(['_users', '_replicator'])
+/** Databases whose documents the server must process, which it cannot do in this version. */
+const managedDatabases = new Set(['_replicator'])
 
 export function documentIdRules(database: DatabaseRecord, services: Services): DocumentIdRules {
   const max = services.options.documentIdBytesMax
@@ -92,8 +92,12 @@ export function writeQuorum({ method, query }: RequestContext): number | undefin
   return method === 'COPY' ? undefined : query.quorum('w')
 }
 
-export function isBatched({ query }: RequestContext): boolean {
-  return query.get('batch') === 'ok'
+/**
+ * Returns whether the response comes before the write (`batch=ok`). Documents of users are always written before it, so
+ * that no password waits in memory.
+ */
+export function isBatched({ query, database }: RequestContext): boolean {
+  return query.get('batch') === 'ok' && database.name !== usersDatabase
 }
 
 /** Sends the response to `batch=ok`. */

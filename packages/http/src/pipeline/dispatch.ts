@@ -1,6 +1,6 @@
 /** Finds the route of a request, checks access to it, and runs its handler. */
 import { ApiError, checkDatabaseName, designPrefix, localPrefix } from '@sectional/core'
-import type { DatabaseRecord } from '@sectional/cluster'
+import { usersDatabase, type DatabaseRecord } from '@sectional/cluster'
 import {
   requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
 } from '../authentication/authorization.ts'
@@ -10,6 +10,8 @@ import type { Access, Resource } from './resource.ts'
 import type { Match, Router } from './router.ts'
 import { splitTarget } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
+import { checkUserDocumentAccess } from '../users/user-document-access.ts'
+import { createUsersDatabase } from '../users/users-database.ts'
 
 export interface Routes {
   readonly server: Router<Resource>
@@ -113,6 +115,7 @@ async function dispatchUnknown(
   name: string, match: Match<Resource> | null, request: RequestContext, services: Services,
 ): Promise<void> {
   const database = await services.control.confirmAbsent(name)
+    ?? (isWrite(request) ? await createUsersDatabase(name, request.user, services) : undefined)
   if (database === undefined) throw new ApiError('database_missing')
   await dispatchKnown(database, match, request, services)
 }
@@ -128,6 +131,7 @@ function dispatchKnown(
   if (match === null) throw new ApiError('missing')
   const { idPrefix } = match.resource
   request.params = idPrefix === undefined ? match.params : [idPrefix + match.params[0], ...match.params.slice(1)]
+  if (database.name === usersDatabase) checkUserDocumentAccess(match.resource.name, request)
   return handle(match.resource, request, services)
 }
 

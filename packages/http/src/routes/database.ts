@@ -1,10 +1,11 @@
 /** `/{db}`: creates, describes and deletes a database. POST of documents to it is in `document-update`. */
 import { ApiError, checkDatabaseName } from '@sectional/core'
-import { replicasPerShardMax, shardsPerDatabaseMax } from '@sectional/cluster'
+import { replicasPerShardMax, shardsPerDatabaseMax, usersDatabase } from '@sectional/cluster'
 import { databaseInformation } from '../databases/database-information.ts'
 import { location, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import { keepUsersDatabaseAbsent } from '../users/users-database.ts'
 
 export async function getDatabase(request: RequestContext, services: Services): Promise<void> {
   sendJson(request, services, 200, await databaseInformation(request.database, request, services))
@@ -21,7 +22,7 @@ export async function putDatabase(request: RequestContext, services: Services): 
   checkDatabaseName(name)
   if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
   await control.createDatabase(name, { q, n, partitioned })
-  if (options.defaultSecurity !== 'admin_only') await control.setSecurity(name, {})
+  if (options.defaultSecurity !== 'admin_only' && name !== usersDatabase) await control.setSecurity(name, {})
   sendJson(request, services, 201, { ok: true }, { Location: location(request, name) })
 }
 
@@ -71,6 +72,7 @@ export async function deleteDatabase(request: RequestContext, services: Services
       'You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?',
     )
   }
+  if (name === usersDatabase) await keepUsersDatabaseAbsent(services)
   const outcome = await services.control.deleteDatabase(name)
   sendJson(request, services, outcome === 'deleted' ? 200 : 202, { ok: true })
 }

@@ -28,15 +28,14 @@ export function getSession(request: RequestContext, services: Services): void {
 
 export async function postSession(request: RequestContext, services: Services): Promise<void> {
   const { name, password } = await readLogin(request, services)
-  const user = await services.authenticator.login(name, password)
-  if (user === null) {
+  const account = await services.authenticator.login(name, password)
+  if (account === null) {
     const body = { error: 'unauthorized', reason: wrongCredentials }
     return answer(request, services, { status: 401, body, cookie: '', next: 'fail' })
   }
-  const cookie = await services.sessions.begin(name)
-  answer(request, services, {
-    status: 200, body: { ok: true, name: user.name, roles: user.roles }, cookie, next: 'next',
-  })
+  const cookie = await services.sessions.begin(account)
+  const { name: accountName, roles } = account.user
+  answer(request, services, { status: 200, body: { ok: true, name: accountName, roles }, cookie, next: 'next' })
 }
 
 /** Deletes the cookie. It succeeds without a session too, so that a browser can always remove its cookie. */

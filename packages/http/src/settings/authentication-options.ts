@@ -1,5 +1,5 @@
 /** Options of passwords, sessions, and required logins. */
-import { converted, flag, integer, list, option, optionalText, text } from '@sectional/core/options'
+import { choice, converted, flag, integer, list, option, optionalText, text } from '@sectional/core/options'
 
 const iterations = integer({ min: 1, max: 1_000_000_000 })
 
@@ -27,6 +27,18 @@ export const authenticationDeclarations = {
     default: 600_000,
     effect: 'live',
     help: 'PBKDF2 iterations for passwords that are hashed from now on.',
+  }),
+
+  passwordDigest: option('chttpd_auth/pbkdf2_prf', choice('sha', 'sha224', 'sha256', 'sha384', 'sha512'), {
+    default: 'sha256',
+    effect: 'live',
+    help: 'Digest of PBKDF2 for passwords of user documents that are hashed from now on.',
+  }),
+
+  passwordIterationsMin: option('chttpd_auth/min_iterations', iterations, {
+    default: 1,
+    effect: 'live',
+    help: 'Password hashes with fewer iterations are refused.',
   }),
 
   passwordIterationsMax: option('chttpd_auth/max_iterations', iterations, {

@@ -1,12 +1,14 @@
 import { pbkdf2Sync, createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { hashAdminPassword, parseAdminHash, verifyAdminPassword } from '../../src/authentication/admin-password.ts'
+import { hashAdminPassword, parseAdminHash } from '../../src/authentication/admin-password.ts'
+import { verifyPassword } from '../../src/authentication/password-hash.ts'
 import { parseBasicCredentials } from '../../src/authentication/basic-credentials.ts'
 import { ManualClock, MemoryMachine, SeededRandom } from '@sectional/runtime'
 import { basic, MemoryNode } from '../memory-node.ts'
 
 describe('administrator passwords', () => {
   const machine = new MemoryMachine(new ManualClock())
+  const bounds = { passwordIterationsMin: 1, passwordIterationsMax: 1000 }
   const forms = {
     'pbkdf2 with its digest': `-pbkdf2:sha512-${pbkdf2Sync('pw', 'salt', 3, 64, 'sha512').toString('hex')},salt,3`,
     'pbkdf2 without a digest (sha1)': `-pbkdf2-${pbkdf2Sync('pw', 'salt', 3, 20, 'sha1').toString('hex')},salt,3`,
@@ -15,8 +17,8 @@ describe('administrator passwords', () => {
   for (const [name, form] of Object.entries(forms)) {
     it(`are verified in the form ${name}`, async () => {
       const parsed = parseAdminHash(form)!
-      expect(await verifyAdminPassword('pw', parsed, machine, 1000)).to.equal(true)
-      expect(await verifyAdminPassword('pW', parsed, machine, 1000)).to.equal(false)
+      expect(await verifyPassword('pw', parsed, machine, bounds)).to.equal(true)
+      expect(await verifyPassword('pW', parsed, machine, bounds)).to.equal(false)
     })
   }
 
@@ -25,7 +27,7 @@ describe('administrator passwords', () => {
       iterations: 2, machine, random: new SeededRandom(1), clusterSecret: '',
     })
     expect(hashed).to.match(/^-pbkdf2:sha256-[0-9a-f]{64},[0-9a-f]{32},2$/)
-    expect(await verifyAdminPassword('first pass', parseAdminHash(hashed)!, machine, 1000)).to.equal(true)
+    expect(await verifyPassword('first pass', parseAdminHash(hashed)!, machine, bounds)).to.equal(true)
   })
 
   it('have the same salt on every node of a cluster, and another one for another name or password', async () => {
@@ -49,7 +51,8 @@ describe('administrator passwords', () => {
   it('refuse iteration counts that would stall the server', async () => {
     const parsed = parseAdminHash(forms['pbkdf2 with its digest'])!
     let refusal = ''
-    await verifyAdminPassword('pw', parsed, machine, 2).catch((error: Error) => { refusal = error.message })
+    const low = { ...bounds, passwordIterationsMax: 2 }
+    await verifyPassword('pw', parsed, machine, low).catch((error: Error) => { refusal = error.message })
     expect(refusal).to.equal('Iteration count is too high for this server')
   })
 })

@@ -200,10 +200,10 @@ describe('documents', () => {
   })
 
   it('of system databases are refused rather than stored unprocessed', async () => {
-    await node.put('/_users')
-    expect((await node.put('/_users/org.couchdb.user:anna', { name: 'anna', password: 'pw' })).status).to.equal(501)
-    expect((await node.post('/_users/_bulk_docs', { docs: [{ _id: 'org.couchdb.user:anna' }] })).status).to.equal(501)
-    expect((await node.request('COPY', '/_users/x', undefined, { destination: 'y' })).status).to.equal(404)
+    await node.put('/_replicator')
+    expect((await node.put('/_replicator/x', { source: 'a', target: 'b' })).status).to.equal(501)
+    expect((await node.post('/_replicator/_bulk_docs', { docs: [{ _id: 'x' }] })).status).to.equal(501)
+    expect((await node.request('COPY', '/_replicator/x', undefined, { destination: 'y' })).status).to.equal(404)
   })
 
   it('posted without an id get one, and an ETag only when they had one', async () => {

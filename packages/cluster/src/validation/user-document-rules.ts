@@ -1,0 +1,89 @@
+/**
+ * The rules of documents in the database of users. CouchDB keeps them in `_design/_auth` of that database; here they
+ * are part of the node, so that nobody can delete them, and they need no sandbox.
+ */
+import { isJsonObject } from '@sectional/core'
+
+/** Name of the database of users. */
+export const usersDatabase = '_users'
+/** The id of a user's document is this prefix and the name of the user. */
+export const userIdPrefix = 'org.couchdb.user:'
+
+const passwordSchemes: readonly unknown[] = ['simple', 'pbkdf2', 'simple+pbkdf2']
+
+type Members = Readonly<Record<string, unknown>>
+
+/**
+ * Checks a write of a user's document.
+ *
+ * @param argumentList JSON of `[newDoc, oldDoc, userCtx, secObj]`, the arguments of validation functions
+ * @returns why the write is forbidden; null when it is allowed
+ */
+export function userDocumentRefusal(argumentList: Buffer): string | null {
+  const [document, old, user, security] = JSON.parse(argumentList.toString('utf8')) as [
+    Members, Members | null, WritingUser, Members,
+  ]
+  const admin = isAdministrator(user, security)
+  if (document['_deleted'] === true) {
+    const own = old !== null && user.name !== null && user.name === old['name']
+    return admin || own ? null : 'Only admins may delete other user docs.'
+  }
+  return memberRefusal(document, old) ?? passwordRefusal(document)
+    ?? (admin ? null : roleRefusal(document, old, user)) ?? nameRefusal(document)
+}
+
+interface WritingUser { readonly name: string | null; readonly roles: readonly string[] }
+
+function memberRefusal({ _id: id, type, name, roles }: Members, old: Members | null): string | null {
+  if (type !== 'user') return 'doc.type must be user'
+  if (typeof name !== 'string' || name === '') return 'doc.name is required'
+  if (roles === undefined || roles === null) return 'doc.roles must exist'
+  if (!Array.isArray(roles)) return 'doc.roles must be an array'
+  if (!roles.every(role => typeof role === 'string')) return 'doc.roles can only contain strings'
+  if (id !== userIdPrefix + name) return 'Doc ID must be of the form org.couchdb.user:name'
+  if (old !== null && old['name'] !== name) return 'Usernames can not be changed.'
+  return null
+}
+
+function passwordRefusal(document: Members): string | null {
+  const { password_sha: sha, salt, password_scheme: scheme, iterations, derived_key: derivedKey } = document
+  if (sha && !salt) return 'Users with password_sha must have a salt.'
+  if (scheme && !passwordSchemes.includes(scheme)) {
+    return `Password scheme \`${typeof scheme === 'string' ? scheme : JSON.stringify(scheme)}\` not supported.`
+  }
+  if (scheme === 'pbkdf2' || scheme === 'simple+pbkdf2') {
+    if (typeof iterations !== 'number') return 'iterations must be a number.'
+    if (typeof derivedKey !== 'string') return 'derived_key must be a string.'
+  }
+  return null
+}
+
+/** Returns why somebody who is no administrator may not write these roles, or this document. */
+function roleRefusal(document: Members, old: Members | null, user: WritingUser): string | null {
+  const roles = document['roles'] as readonly string[]
+  if (old === null) return roles.length > 0 ? 'Only _admin may set roles' : null
+  if (user.name !== document['name']) return 'You may only update your own user document.'
+  const before = Array.isArray(old['roles']) ? old['roles'] as unknown[] : []
+  return sorted(before) === sorted(roles) ? null : 'Only _admin may edit roles'
+}
+
+function nameRefusal({ name, roles }: Members): string | null {
+  if ((roles as readonly string[]).some(role => role.startsWith('_') && role !== '_metrics')) {
+    return 'No system roles (starting with underscore) in users db.'
+  }
+  if ((name as string).startsWith('_')) return 'Username may not start with underscore.'
+  return (name as string).includes(':') ? 'Character `:` is not allowed in usernames.' : null
+}
+
+/** Returns whether the user is an administrator of the server or of the database. */
+function isAdministrator({ name, roles }: WritingUser, { admins }: Members): boolean {
+  if (roles.includes('_admin')) return true
+  if (!isJsonObject(admins)) return false
+  const { names, roles: adminRoles } = admins
+  return (name !== null && Array.isArray(names) && names.includes(name))
+    || (Array.isArray(adminRoles) && roles.some(role => adminRoles.includes(role)))
+}
+
+function sorted(values: readonly unknown[]): string {
+  return JSON.stringify([...values].sort())
+}

@@ -1,0 +1,138 @@
+/**
+ * The accounts of administrators and users by their names. Administrators, from section `[admins]`, take precedence.
+ *
+ * The accounts of users are read from the database of users and kept in memory, so that a request with credentials
+ * normally reads nothing. An account is used for `confirmMs` after the begin of its reading. When this node writes the
+ * document of the user, the account is read again at the next request. Writes through other nodes take effect when the
+ * time has passed.
+ */
+import { ApiError } from '@sectional/core'
+import {
+  userIdPrefix, usersDatabase, type ControlPlane, type Coordinator, type DatabaseRecord,
+} from '@sectional/cluster'
+import type { Clock } from '@sectional/runtime'
+import { parseAdminHash } from './admin-password.ts'
+import { BoundedMap } from './bounded-map.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { accountOf, isUserName, type Account } from './user-account.ts'
+
+/** Time for which an account that was read is used, in milliseconds. */
+const confirmMs = 3_000
+
+export interface AccountsParts {
+  readonly configuration: Configuration
+  readonly control: Pick<ControlPlane, 'state' | 'confirmAbsent'>
+  readonly coordinator: Pick<Coordinator, 'openDocument'>
+  readonly clock: Clock
+  /** Largest number of accounts that are kept in memory. */
+  readonly accountsMax: number
+}
+
+interface Entry {
+  /** The database of which the account was read; undefined: there was none. */
+  readonly incarnation: string | undefined
+  /** Monotonic milliseconds at which the reading began. */
+  readonly readAt: number
+  /** The leaves of the document. The account is the same object as long as they do not change. */
+  readonly revisions: string
+  /** Null: there is no such user. */
+  readonly account: Account | null
+}
+
+interface Reading { readonly incarnation: string | undefined; result?: Promise<Account | null> }
+
+export class Accounts {
+  readonly #parts: AccountsParts
+  readonly #entries: BoundedMap<string, Entry>
+  /** Readings whose results are still wanted. `forget` removes one, so that its result is not kept. */
+  readonly #readings = new Map<string, Reading>()
+  readonly #administrators: BoundedMap<string, { readonly stored: string; readonly account: Account | null }>
+
+  constructor(parts: AccountsParts) {
+    this.#parts = parts
+    this.#entries = new BoundedMap(parts.accountsMax)
+    this.#administrators = new BoundedMap(parts.accountsMax)
+  }
+
+  /** Returns the account if it is known without a wait, null if there is none, and undefined if it must be read. */
+  current(name: string): Account | null | undefined {
+    const stored = this.#parts.configuration.get('admins', name)
+    if (stored !== undefined) return this.#administrator(name, stored)
+    if (!isUserName(name)) return null
+    const entry = this.#entries.get(name)
+    return entry !== undefined && entry.incarnation === this.#database()?.incarnation
+      && this.#parts.clock.monotonic() - entry.readAt < confirmMs ? entry.account : undefined
+  }
+
+  /**
+   * Returns the account, or null if there is none.
+   *
+   * @throws ApiError when the document of the user cannot be read
+   */
+  async open(name: string): Promise<Account | null> {
+    const current = this.current(name)
+    if (current !== undefined) return current
+    if (this.#parts.control.state() === null) throw unavailable()
+    const db = this.#database()
+    const running = this.#readings.get(name)
+    if (running !== undefined && running.incarnation === db?.incarnation) return running.result!
+    const reading: Reading = { incarnation: db?.incarnation }
+    this.#readings.set(name, reading)
+    reading.result = this.#read(db, name, reading)
+    return reading.result
+  }
+
+  /** Call this when the document of a user may have changed, before the write is answered. */
+  forget(name: string): void {
+    this.#entries.delete(name)
+    this.#readings.delete(name)
+  }
+
+  #database(): DatabaseRecord | undefined {
+    return this.#parts.control.state()?.databases.get(usersDatabase)
+  }
+
+  /** @param known the database; undefined when this node does not know it, maybe because it was just created */
+  async #read(known: DatabaseRecord | undefined, name: string, reading: Reading): Promise<Account | null> {
+    const readAt = this.#parts.clock.monotonic()
+    try {
+      const db = known ?? await this.#parts.control.confirmAbsent(usersDatabase)
+      if (db === undefined) {
+        this.#keep(name, reading, { incarnation: undefined, readAt, revisions: '', account: null })
+        return null
+      }
+      const context = { requestId: 'authentication', signal: new AbortController().signal }
+      const opened = await this.#parts.coordinator.openDocument(db, userIdPrefix + name, {}, context)
+      const revisions = JSON.stringify([opened?.leaves.map(({ revision }) => revision)])
+      const before = this.#entries.get(name)
+      const account = before?.incarnation === db.incarnation && before.revisions === revisions ? before.account
+        : opened === null || opened.leaves[0]!.deleted ? null
+        : accountOf(name, opened)
+      this.#keep(name, reading, { incarnation: db.incarnation, readAt, revisions, account })
+      return account
+    } finally {
+      if (this.#readings.get(name) === reading) this.#readings.delete(name)
+    }
+  }
+
+  /** Keeps the result of a reading that is still wanted. */
+  #keep(name: string, reading: Reading, entry: Entry): void {
+    if (this.#readings.get(name) === reading) this.#entries.set(name, entry)
+  }
+
+  #administrator(name: string, stored: string): Account | null {
+    const known = this.#administrators.get(name)
+    if (known?.stored === stored) return known.account
+    const hash = parseAdminHash(stored)
+    const user = { name, roles: ['_admin'], admin: true }
+    const account = hash === null ? null : { user, hash, isConflicted: false }
+    this.#administrators.set(name, { stored, account })
+    return account
+  }
+}
+
+function unavailable(): ApiError {
+  return new ApiError('service_unavailable', 'The users of the cluster are not known yet.', {
+    headers: { 'Retry-After': '1' },
+  })
+}

@@ -1,0 +1,73 @@
+/** The account of a user: what a document of the database of users says about name, roles and password. */
+import { ApiError, isJsonObject } from '@sectional/core'
+import { userIdPrefix, type OpenedDocument } from '@sectional/cluster'
+import type { PasswordDigest } from '@sectional/runtime'
+import type { PasswordHash } from './password-hash.ts'
+import type { User } from '../request/user.ts'
+
+/** An account does not change: an edit of the document or of the configuration makes another object. */
+export interface Account {
+  readonly user: User & { readonly name: string }
+  /** Null: nobody can log in with this account. */
+  readonly hash: PasswordHash | null
+  /** True when the document of the user has conflicts. Nobody can log in until they are resolved. */
+  readonly isConflicted: boolean
+}
+
+const digests: Readonly<Record<string, PasswordDigest>> = {
+  sha: 'sha1', sha1: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512',
+}
+/** A key of 64 bytes at most: PBKDF2 repeats all its iterations for each block of the key. */
+const derivedKey = /^(?:[0-9a-f]{2}){1,64}$/i
+
+/** Returns the account of a document that is not deleted. */
+export function accountOf(name: string, { leaves, body }: OpenedDocument): Account {
+  const document: unknown = body === undefined ? {} : JSON.parse(Buffer.from(body).toString('utf8'))
+  const members = isJsonObject(document) ? document : {}
+  const roles = Array.isArray(members['roles']) ? members['roles'].filter(mayHaveRole) : []
+  return {
+    user: Object.freeze({ name, roles: Object.freeze(roles), admin: false }),
+    hash: hashOf(members),
+    isConflicted: leaves.filter(({ deleted }) => !deleted).length > 1,
+  }
+}
+
+/** Ignores system roles, which the rules of the database refuse, in documents that were written before the rules. */
+function mayHaveRole(role: unknown): role is string {
+  return typeof role === 'string' && (!role.startsWith('_') || role === '_metrics')
+}
+
+/** Returns null without a password, and when the user needs a second factor, which this version does not check. */
+function hashOf(members: Record<string, unknown>): PasswordHash | null {
+  const { password_scheme: scheme = 'simple', salt, iterations, pbkdf2_prf: prf = 'sha', totp } = members
+  const derived = members[scheme === 'simple' ? 'password_sha' : 'derived_key']
+  if (totp !== undefined || typeof salt !== 'string' || salt === '') return null
+  if (typeof derived !== 'string' || !derivedKey.test(derived)) return null
+  if (scheme === 'simple') return { scheme, derived, salt }
+  if (scheme !== 'pbkdf2' && scheme !== 'simple+pbkdf2') return null
+  const digest = typeof prf === 'string' && Object.hasOwn(digests, prf) ? digests[prf] : undefined
+  if (digest === undefined || !Number.isSafeInteger(iterations)) return null
+  return { scheme, digest, derived, salt, iterations: iterations as number }
+}
+
+/** @throws ApiError `unauthorized` */
+export function requireNoConflicts({ isConflicted }: Account): void {
+  if (!isConflicted) return
+  throw new ApiError(
+    'unauthorized',
+    'User document conflicts must be resolved before the document is used for authentication purposes.',
+  )
+}
+
+const nameBytesMax = 4096
+
+/** Returns false for names that no user can have, for which no document needs to be read. */
+export function isUserName(name: string): boolean {
+  return name !== '' && !name.startsWith('_') && !name.includes(':') && name.isWellFormed()
+    && Buffer.byteLength(name) <= nameBytesMax
+}
+
+/** Returns the name of the user to whom a document belongs, or null for other documents. */
+export function ownerOf(id: string): string | null {
+  return id.startsWith(userIdPrefix) ? id.slice(userIdPrefix.length) : null
+}

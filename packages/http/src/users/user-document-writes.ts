@@ -1,0 +1,150 @@
+/**
+ * The writes of documents of users. All writes of the HTTP API go through the coordinator, so that no endpoint can omit
+ * what happens here: other users' documents are refused, passwords are replaced by their hashes, and the accounts that
+ * this node knows are read again. The coordinator then applies the rules of the content like validation functions.
+ */
+import { ApiError, designPrefix, isJsonObject } from '@sectional/core'
+import {
+  usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions, type WriteOutcome,
+} from '@sectional/cluster'
+import type { Machine, PasswordDigest, Random } from '@sectional/runtime'
+import type { Accounts } from '../authentication/accounts.ts'
+import { isDatabaseAdmin } from '../authentication/authorization.ts'
+import { derivedKeyBytes } from '../authentication/password-hash.ts'
+import type { PasswordQueue } from '../authentication/password-queue.ts'
+import { ownerOf } from '../authentication/user-account.ts'
+import { documentWrite } from '../documents/document-writing.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
+
+export interface UserDocumentParts {
+  readonly accounts: Pick<Accounts, 'forget'>
+  readonly passwords: PasswordQueue
+  readonly machine: Machine
+  readonly random: Random
+  readonly options: Pick<HttpOptions, 'passwordDigest' | 'passwordIterations'>
+}
+
+const saltBytes = 16
+
+/** Returns the coordinator with these rules for the database of users. Other databases are not affected. */
+export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentParts): Coordinator {
+  const wrapped: Pick<Coordinator, 'updateDocuments' | 'storeRevisions' | 'purgeDocuments'> = {
+    updateDocuments: (db, writes, options, context) => db.name !== usersDatabase
+      ? coordinator.updateDocuments(db, writes, options, context)
+      : writeUsers(parts, writes, context, {
+        refusal: ({ id }) => ownRefusal(db, id, options),
+        withBody: ({ id, parent, deleted, attachments }, body) => documentWrite(id, parent, deleted, body, attachments),
+        write: passed => coordinator.updateDocuments(db, passed, options, context),
+      }),
+    storeRevisions: (db, writes, options, context) => db.name !== usersDatabase
+      ? coordinator.storeRevisions(db, writes, options, context)
+      : writeUsers(parts, writes, context, {
+        refusal: ({ id }) => ownRefusal(db, id, options) ?? replicationRefusal(db, options),
+        withBody: (write, body) => ({ ...write, body }),
+        write: passed => coordinator.storeRevisions(db, passed, options, context),
+      }),
+    purgeDocuments: async (db, requests, options, context) => {
+      try {
+        return await coordinator.purgeDocuments(db, requests, options, context)
+      } finally {
+        if (db.name === usersDatabase) forgetAll(parts, requests)
+      }
+    },
+  }
+  // All other operations are inherited.
+  return Object.assign(Object.create(coordinator) as Coordinator, wrapped)
+}
+
+interface UserWrite { readonly id: string; readonly body: Uint8Array }
+
+/** What differs between edits and revisions that come with their history. */
+interface UserWriteKind<Write> {
+  /** Returns why a write is refused before its content is looked at. */
+  readonly refusal: (write: Write) => WriteOutcome | null
+  readonly withBody: (write: Write, body: Uint8Array) => Write
+  readonly write: (passed: readonly Write[]) => Promise<readonly WriteOutcome[]>
+}
+
+/** Writes the documents that are not refused, and returns the outcomes of all in order. */
+async function writeUsers<Write extends UserWrite>(
+  parts: UserDocumentParts, writes: readonly Write[], { signal }: OperationContext, kind: UserWriteKind<Write>,
+): Promise<readonly WriteOutcome[]> {
+  const refusals = writes.map(write => write.id.startsWith(designPrefix) ? null : kind.refusal(write))
+  const passed: Write[] = []
+  for (const [index, write] of writes.entries()) {
+    if (refusals[index] !== null) continue
+    signal.throwIfAborted()
+    // One after the other, so that a request with many documents leaves threads to others.
+    const body = write.id.startsWith(designPrefix) ? null : await withoutPassword(parts, write.body)
+    passed.push(body === null ? write : kind.withBody(write, body))
+  }
+  try {
+    const written = (passed.length === 0 ? [] : await kind.write(passed)).values()
+    return refusals.map(refusal => refusal ?? written.next().value!)
+  } finally {
+    forgetAll(parts, passed)
+  }
+}
+
+function forgetAll({ accounts }: UserDocumentParts, documents: readonly { readonly id: string }[]): void {
+  for (const { id } of documents) {
+    const name = ownerOf(id)
+    if (name !== null) accounts.forget(name)
+  }
+}
+
+const missing: WriteOutcome = Object.freeze({ kind: 'error', error: 'not_found', reason: 'missing', status: 404 })
+const replicationForbidden: WriteOutcome = Object.freeze({
+  kind: 'error', error: 'forbidden', status: 403,
+  reason: 'Only administrators may write revisions with their history to the users database.',
+})
+
+/** Users may write their own documents, and clients that are not logged in may register. */
+function ownRefusal(db: DatabaseRecord, id: string, { user }: WriteOptions): WriteOutcome | null {
+  if (user === undefined || user.name === null || isDatabaseAdmin(user, db)) return null
+  return ownerOf(id) === user.name ? null : missing
+}
+
+/**
+ * Revisions with their history are for administrators: a user could otherwise continue an old revision of the own
+ * document that has more roles, and delete the branch of the present one.
+ */
+function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOutcome | null {
+  return user === undefined || isDatabaseAdmin(user, db) ? null : replicationForbidden
+}
+
+/**
+ * Returns the body of a document with the hash of its password instead of the password, or null when it has none.
+ * @throws ApiError `bad_request` when the password is not a string, `service_unavailable` when too many are waiting
+ */
+async function withoutPassword(
+  { passwords, machine, random, options }: UserDocumentParts, body: Uint8Array,
+): Promise<Uint8Array | null> {
+  const document = parseExact(body)
+  if (!isJsonObject(document) || !Object.hasOwn(document, 'password') || document['password'] === null) return null
+  const { password, password_sha: _sha, ...others } = document
+  if (typeof password !== 'string') throw new ApiError('bad_request', 'The password must be a string.')
+  const { passwordDigest: prf, passwordIterations: iterations } = options
+  const digest: PasswordDigest = prf === 'sha' ? 'sha1' : prf
+  const salt = Buffer.from(random.bytes(saltBytes)).toString('hex')
+  const derived = await passwords.run(
+    () => machine.pbkdf2(password, salt, iterations, derivedKeyBytes[digest], digest),
+  )
+  const hash = {
+    password_scheme: 'pbkdf2', pbkdf2_prf: prf, salt, iterations, derived_key: Buffer.from(derived).toString('hex'),
+  }
+  return Buffer.from(JSON.stringify({ ...hash, ...others, ...hash }))
+}
+
+/** Parses JSON so that the numbers are written again exactly as they were. */
+function parseExact(body: Uint8Array): unknown {
+  const exact = JSON as unknown as ExactJson
+  return exact.parse(Buffer.from(body).toString('utf8'), (_key, value, { source }) => (
+    typeof value === 'number' && source !== undefined ? exact.rawJSON(source) : value))
+}
+
+/** Functions of JavaScript that the type definitions do not have yet. */
+interface ExactJson {
+  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
+  rawJSON(text: string): unknown
+}
