@@ -1,15 +1,19 @@
 import type { IndexHead, IndexRow, ScanIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
+import type { Turns } from '@sectional/runtime'
 import { indexState } from './index-content.ts'
 import { afterPlace, placeRange, type PlaceRange, PlaceRanges, placeText, readPlace } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
-import { pageRows, readRows, type RowReader } from './row-reader.ts'
+import { pageRows, readRows, type RowReader, type StoredRow } from './row-reader.ts'
 import { RowTree } from './row-tree.ts'
 import { scanByRuns } from './run-scan.ts'
 
+/** After so many ranges, the rows that were found are sent although they fill no page. */
+const rangesOfPage = 4096
+
 /** Lists the head, and the rows of the ranges. @param check throws when the call has ended */
 export async function* scanIndex(
-  snapshot: IndexSnapshot, request: ScanIndexRequest, check: () => void,
+  snapshot: IndexSnapshot, request: ScanIndexRequest, turns: Pick<Turns, 'pause'>, check: () => void,
 ): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
   const { source, keys, state } = snapshot
   const reader = snapshot.rows(check)
@@ -19,11 +23,14 @@ export async function* scanIndex(
   if (short !== undefined) return yield [short.head, ...short.rows]
   const { ranges, descending, after, skip = 0, limit = Infinity } = request
   const before = await rowsBefore(reader, ranges[0] ?? {}, state.rowCount, descending)
-  let waiting: IndexHead | undefined = { kind: 'head', ...indexState(state), rowsBefore: before }
+  let page: (IndexHead | IndexRow)[] = [{ kind: 'head', ...indexState(state), rowsBefore: before }]
   let left = limit
   let toSkip = skip
   for (const [range, bounds] of ranges.entries()) {
-    if (left <= 0 || after !== undefined && range < after.range) continue
+    if (left <= 0) break
+    if (after !== undefined && range < after.range) continue
+    await turns.pause()
+    check()
     let places = placeRange(bounds)
     if (range === after?.range) places = behindPlace(places, placeText(after), descending)
     if (toSkip > 0) {
@@ -32,19 +39,40 @@ export async function* scanIndex(
       toSkip -= skipped.count
     }
     const options = { reverse: descending, ...(left < pageRows && { limit: left }) }
-    for await (const page of readRows(source, keys, places, options)) {
+    const tree = ranges.length > 1 && reader instanceof RowTree ? reader : undefined
+    const inRun = tree && await rowsOfRun(tree, places, descending)
+    const found = inRun === undefined ? readRows(source, keys, places, options) : [inRun]
+    for await (const rows of found) {
       check()
-      const rows = page.slice(0, left).map(({ place, value }): IndexRow => {
+      const chosen = rows.slice(0, left)
+      if (page.length > 0 && page.length + chosen.length > pageRows + 1) {
+        yield page
+        page = []
+      }
+      for (const { place, value } of chosen) {
         const { key, id, number } = readPlace(place)
-        return { kind: 'row', range, key, id, number, value }
-      })
-      left -= rows.length
-      yield waiting === undefined ? rows : [waiting, ...rows]
-      waiting = undefined
+        page.push({ kind: 'row', range, key, id, number, value })
+      }
+      left -= chosen.length
       if (left <= 0) break
     }
+    if (range % rangesOfPage === rangesOfPage - 1 && page.length > 0) {
+      yield page
+      page = []
+    }
   }
-  if (waiting !== undefined) yield [waiting]
+  if (page.length > 0) yield page
+}
+
+/** Returns the rows of a range that lies within one run, so that scans of many short ranges need no iterators. */
+async function rowsOfRun(
+  tree: RowTree, places: PlaceRange, descending: boolean,
+): Promise<readonly StoredRow[] | undefined> {
+  if (compareUtf8(places.from, places.to) >= 0) return []
+  const run = tree.runAt(places.from)
+  if (compareUtf8(run.to, places.to) < 0) return undefined
+  const rows = (tree.rowsInMemory(run) ?? await tree.rows(run)).within(places)
+  return descending ? rows.toReversed() : rows
 }
 
 /** Counts the rows before the first range in the direction of the scan. */

@@ -91,7 +91,7 @@ export class ShardIndexes implements IndexReplica {
     request: ScanIndexRequest, context: CallContext,
   ): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
     const opened = await this.#open(request, context)
-    yield* this.#pages(opened, context, check => scanIndex(opened.snapshot, request, check))
+    yield* this.#pages(opened, context, check => scanIndex(opened.snapshot, request, this.#parts.turns, check))
   }
 
   async* reduceIndex(
