@@ -9,6 +9,8 @@ export const usersDatabase = '_users'
 /** The id of a user's document is this prefix and the name of the user. */
 export const userIdPrefix = 'org.couchdb.user:'
 
+/** Most rounds of a hash that users write themselves, since a login with it occupies a thread for so long. */
+const ownIterationsMax = 1_000_000
 const passwordSchemes: readonly unknown[] = ['simple', 'pbkdf2', 'simple+pbkdf2']
 
 type Members = Readonly<Record<string, unknown>>
@@ -29,7 +31,7 @@ export function userDocumentRefusal(argumentList: Buffer): string | null {
     return admin || own ? null : 'Only admins may delete other user docs.'
   }
   return memberRefusal(document, old) ?? passwordRefusal(document)
-    ?? (admin ? null : roleRefusal(document, old, user)) ?? nameRefusal(document)
+    ?? (admin ? null : roleRefusal(document, old, user) ?? iterationsRefusal(document)) ?? nameRefusal(document)
 }
 
 interface WritingUser { readonly name: string | null; readonly roles: readonly string[] }
@@ -65,6 +67,12 @@ function roleRefusal(document: Members, old: Members | null, user: WritingUser):
   if (user.name !== document['name']) return 'You may only update your own user document.'
   const before = Array.isArray(old['roles']) ? old['roles'] as unknown[] : []
   return sorted(before) === sorted(roles) ? null : 'Only _admin may edit roles'
+}
+
+function iterationsRefusal({ iterations }: Members): string | null {
+  return typeof iterations === 'number' && iterations > ownIterationsMax
+    ? `iterations is ${iterations}; only an administrator may write more than ${ownIterationsMax}.`
+    : null
 }
 
 function nameRefusal({ name, roles }: Members): string | null {

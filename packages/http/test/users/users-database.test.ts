@@ -354,6 +354,16 @@ describe('the users database', () => {
       expect(await userCtx(ann)).to.have.property('name', 'ann')
     })
 
+    it('takes hashes of very many rounds, which block logins, from administrators only', async () => {
+      const costly = {
+        type: 'user', name: 'max', roles: [], password_scheme: 'pbkdf2', salt: '00', derived_key: '00'.repeat(20),
+        iterations: 1_000_001,
+      }
+      const reason = 'iterations is 1000001; only an administrator may write more than 1000000.'
+      expect(outcome(await node.put(pathOf('max'), costly, nobody))).to.deep.equal([403, reason])
+      expect((await node.put(pathOf('max'), { ...costly, iterations: 1_000_000 }, nobody)).status).to.equal(201)
+    })
+
     it('lets users read, change and delete their own documents, but not their roles', async () => {
       expect((await node.get(pathOf('ann'), ann)).json.name).to.equal('ann')
       const path = `${pathOf('ann')}?rev=${revisions['ann']}`
