@@ -87,7 +87,8 @@ describe('@cloudant/couchbackup', function () {
     const { status, body } = await http.send('POST', `/${database}/_bulk_docs`, {
       json: { docs, ...more }, timeoutMs: 60_000,
     })
-    expect(status).to.equal(201)
+    // 202: on a busy machine the second replica may confirm later.
+    expect(status).to.be.oneOf([201, 202])
     expect(body.filter((row: { readonly error?: string }) => row.error)).to.deep.equal([])
     return body
   }
