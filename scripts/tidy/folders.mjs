@@ -19,6 +19,7 @@ export const folders = {
     'revisions': ['.', 'contracts', 'encoding', 'json'],
     'documents': ['.', 'contracts', 'encoding', 'json', 'revisions'],
     'selectors': ['.', 'json'],
+    'mango': ['.', 'collation', 'contracts', 'encoding', 'json', 'selectors', 'views'],
     'sharding': ['.', 'contracts'],
     'sequences': ['.', 'contracts', 'encoding', 'sharding', 'time'],
     'replica-memory': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],

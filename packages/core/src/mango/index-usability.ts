@@ -1,0 +1,43 @@
+/** Whether an index can serve a query. */
+import type { JsonIndex, PlannedQuery, RejectionReason } from './planned-query.ts'
+import type { SelectorFields } from './selector-fields.ts'
+
+export type UnusableReason = Extract<
+  RejectionReason, 'is_partial' | 'scope_mismatch' | 'field_mismatch' | 'sort_order_mismatch'
+>
+
+/** Each document has these fields. */
+const alwaysPresent = ['_id', '_rev']
+
+/** Returns why the index cannot serve the query, or null when it can. */
+export function analyseIndex(query: PlannedQuery, fields: SelectorFields, index: JsonIndex): UnusableReason | null {
+  if (index.partialFilter !== undefined && !isAskedFor(query, index)) return 'is_partial'
+  if (index.partitioned !== (query.partition !== null)) return 'scope_mismatch'
+  if (!hasAllMatches(query, fields, index)) return 'field_mismatch'
+  return servesSort(query, fields, index) ? null : 'sort_order_mismatch'
+}
+
+function isAskedFor({ useIndex }: PlannedQuery, index: JsonIndex): boolean {
+  return useIndex !== null && useIndex.ddoc === index.ddoc
+    && (useIndex.name === undefined || useIndex.name === index.name)
+}
+
+/** Whether each document of the result has a row. Documents without a field of the sort are not in the result. */
+function hasAllMatches({ sort }: PlannedQuery, { required }: SelectorFields, index: JsonIndex): boolean {
+  const present = new Set([...alwaysPresent, ...sort.map(({ name }) => name), ...required])
+  return index.fields.every(({ name }) => present.has(name))
+}
+
+/**
+ * Whether the rows are in the order asked for, in one of the directions. Columns and fields of the sort that have one
+ * value in all matching documents do not affect the order.
+ */
+function servesSort({ sort }: PlannedQuery, { constant }: SelectorFields, { fields }: JsonIndex): boolean {
+  let column = 0
+  for (const { name } of sort) {
+    while (column < fields.length && fields[column]!.name !== name && constant.has(fields[column]!.name)) column++
+    if (fields[column]?.name === name) column++
+    else if (!constant.has(name)) return false
+  }
+  return true
+}

@@ -1,0 +1,64 @@
+/** Which fields a selector names, and what it demands of them. Fields are named as `formatFieldPath` writes them. */
+import { formatFieldPath } from '../selectors/field-path.ts'
+import type { FieldTest, Selector } from '../selectors/selector.ts'
+
+export interface SelectorFields {
+  /** All fields at which the selector looks, in its order. Fields of elements (`$elemMatch`) are not among them. */
+  readonly all: ReadonlySet<string>
+  /** Fields that each matching document has. */
+  readonly required: ReadonlySet<string>
+  /**
+   * Fields with a condition that a range of keys may serve: a comparison, `$exists` or `$beginsWith` that each matching
+   * document fulfils. CouchDB ranks indexes by these fields.
+   */
+  readonly indexable: ReadonlySet<string>
+  /** Fields that have one value in all matching documents. */
+  readonly constant: ReadonlySet<string>
+}
+
+/** The test of one field that each matching document passes. */
+type Condition = Extract<Selector, { kind: 'field' }>
+
+const indexableOperators: ReadonlySet<FieldTest['operator']> =
+  new Set(['$eq', '$lt', '$lte', '$gt', '$gte', '$exists', '$beginsWith'])
+
+export function selectorFields(selector: Selector): SelectorFields {
+  const conditions = conditionsOf(selector)
+  const namesOf = (isChosen: (condition: Condition) => boolean): ReadonlySet<string> =>
+    new Set(conditions.filter(isChosen).map(({ path }) => formatFieldPath(path)))
+  return {
+    all: allFields(selector),
+    required: requiredFields(selector),
+    indexable: namesOf(({ test, negated }) => !negated && indexableOperators.has(test.operator)),
+    constant: namesOf(({ test }) => test.operator === '$eq'),
+  }
+}
+
+function conditionsOf(selector: Selector): readonly Condition[] {
+  switch (selector.kind) {
+    case 'and': return selector.operands.flatMap(conditionsOf)
+    case 'or': return []
+    case 'field': return [selector]
+  }
+}
+
+function allFields(selector: Selector, into = new Set<string>()): ReadonlySet<string> {
+  if (selector.kind === 'field') into.add(formatFieldPath(selector.path))
+  else for (const operand of selector.operands) allFields(operand, into)
+  return into
+}
+
+/** A test only passes on a field that exists, unless it demands the contrary. */
+function requiredFields(selector: Selector): ReadonlySet<string> {
+  switch (selector.kind) {
+    case 'and': return new Set(selector.operands.flatMap(operand => [...requiredFields(operand)]))
+    case 'or': {
+      const [first, ...others] = selector.operands.map(requiredFields)
+      return new Set([...first ?? []].filter(name => others.every(fields => fields.has(name))))
+    }
+    case 'field': {
+      const { test, path } = selector
+      return new Set(test.operator === '$exists' && !test.exists ? [] : [formatFieldPath(path)])
+    }
+  }
+}
