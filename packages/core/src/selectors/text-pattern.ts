@@ -22,7 +22,8 @@ const characterSteps = 2
 const unicodeClassSteps = 250
 
 export class TextPattern {
-  readonly #source: string
+  /** The pattern as the user wrote it. */
+  readonly source: string
   readonly #pattern: RegExp
   /**
    * The number of repetitions in the pattern. Backtracking takes at most about length^(repetitions + 1) steps.
@@ -33,7 +34,7 @@ export class TextPattern {
   /** @throws SelectorError `bad_arg` */
   constructor(source: string, effort: Effort) {
     effort.spend(characterSteps * source.length + unicodeClassSteps * (source.match(/\\p/gi)?.length ?? 0))
-    this.#source = source
+    this.source = source
     this.#pattern = readPattern(source)
     const plain = source.replace(/\\./gs, '_').replace(/\[[^\]]*\]/g, '_')
     this.#repetitions = /\)[*+{]/.test(plain) ? Number.POSITIVE_INFINITY : plain.match(/[*+{]/g)?.length ?? 0
@@ -45,7 +46,7 @@ export class TextPattern {
     effort.spendText(Math.min(steps, freeStepsMax))
     const fits = testInTime(this.#pattern, text, steps <= freeStepsMax ? Number.POSITIVE_INFINITY : matchMsMax)
     if (fits !== null) return fits
-    throw badPattern(`${JSON.stringify(this.#source)} took more than ${matchMsMax} ms on a text of `
+    throw badPattern(`${JSON.stringify(this.source)} took more than ${matchMsMax} ms on a text of `
       + `${text.length} characters; write it without repetitions within repetitions`)
   }
 }
