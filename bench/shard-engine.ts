@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import type { CallContext, DocumentEdit, ShardId } from '@sectional/core'
 import { revisionHash } from '@sectional/core'
-import { LevelStorage, MemoryBlobStorage, SeededRandom } from '@sectional/runtime'
+import { LevelStorage, MemoryBlobStorage, MemoryMachine, SeededRandom } from '@sectional/runtime'
 import type { Clock, Log, Metrics } from '@sectional/runtime'
 import { ShardHost } from '@sectional/shard'
 
@@ -93,7 +93,7 @@ async function bare(directory: string): Promise<number> {
 async function engine(directory: string, bareWall: number): Promise<void> {
   const host = await ShardHost.open({
     storage: new LevelStorage({ directory }), blobs: new MemoryBlobStorage(), clock, random: new SeededRandom(1),
-    metrics, log,
+    metrics, log, machine: new MemoryMachine(clock),
   })
   const replica = await host.create(shard)
   const all = edits(documents, 'bulk')
@@ -161,7 +161,7 @@ async function manyShards(directory: string): Promise<void> {
   const count = 2_000
   const open = (): Promise<ShardHost> => ShardHost.open({
     storage: new LevelStorage({ directory: join(directory, 'many') }), blobs: new MemoryBlobStorage(), clock,
-    random: new SeededRandom(1), metrics, log,
+    random: new SeededRandom(1), metrics, log, machine: new MemoryMachine(clock),
   })
   const shards = Array.from(
     { length: count }, (_, index): ShardId => ({ incarnation: `db${index}`, range: shard.range }),

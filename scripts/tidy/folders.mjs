@@ -24,8 +24,8 @@ export const folders = {
     'sequences': ['.', 'contracts', 'encoding', 'sharding', 'time'],
     'replica-memory': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
     'replica-suite': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
-    'index-memory': ['contracts', 'encoding'],
-    'index-suite': ['contracts', 'index-memory', 'replica-memory', 'revisions'],
+    'index-memory': ['contracts', 'encoding', 'mango', 'selectors', 'views'],
+    'index-suite': ['collation', 'contracts', 'index-memory', 'json', 'mango', 'replica-memory', 'revisions', 'views'],
   },
   runtime: {
     'clock': [],

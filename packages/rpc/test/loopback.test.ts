@@ -47,9 +47,9 @@ shardReplicaSuite('remote, over WebSockets on loopback', async () => {
   return { replica, close: async () => { await Promise.all([a.peers.stop(), b.peers.stop()]) } }
 })
 
-indexReplicaSuite('remote, over WebSockets on loopback', async (replica, indexer) => {
+indexReplicaSuite('remote, over WebSockets on loopback', async (replica, indexer, documents) => {
   const [a, b] = await pair()
-  const local = new MemoryIndexReplica({ replica, indexer, clock })
+  const local = new MemoryIndexReplica({ replica, documents, indexer, clock })
   b.indexes = local
   const indexes = a.peers.indexes('b', { incarnation: 'incarnation-1', range: { begin: 0, end: 0xffffffff } })
   return { indexes, close: async () => { local.close(); await Promise.all([a.peers.stop(), b.peers.stop()]) } }

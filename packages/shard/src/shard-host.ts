@@ -2,7 +2,7 @@ import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core
 import { ReplicaError } from '@sectional/core'
 import { Turns } from '@sectional/runtime'
 import type {
-  BlobStorage, Clock, Counter, Log, Metrics, Random, Storage, Store, StoreOptions,
+  BlobStorage, Clock, Counter, Log, Machine, Metrics, Random, Storage, Store, StoreOptions,
 } from '@sectional/runtime'
 import { NodeBlobs } from './blobs/node-blobs.ts'
 import type { CompactionOptions } from './compaction/compaction-options.ts'
@@ -69,6 +69,8 @@ export interface ShardRuntime {
   readonly random: Random
   readonly metrics: Metrics
   readonly log: Log
+  /** Tests the patterns of selectors. */
+  readonly machine: Pick<Machine, 'testInTime'>
 }
 
 /**
@@ -356,7 +358,7 @@ export class ShardHost {
       throw new ReplicaError('not_hosted', `this node has no indexes of ${describe(shard)}`)
     }
     return await this.#indexes.indexesOf({
-      shard, history: entry.history, replica: engine, newest: () => engine.position(),
+      shard, history: entry.history, replica: engine, documents: engine, newest: () => engine.position(),
       isServed: () => this.#engines.get(name) === engine,
     }, creates)
   }

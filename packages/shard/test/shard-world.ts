@@ -1,6 +1,6 @@
 import type { CallContext, DocumentEdit, DocumentRevision, ShardId } from '@sectional/core'
 import { revisionHash } from '@sectional/core'
-import { ManualClock, MemoryBlobStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import { ManualClock, MemoryBlobStorage, MemoryMachine, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import type { BlobStorage, Clock, Log, Metrics, Storage } from '@sectional/runtime'
 import type { ShardRuntime } from '../src/index.ts'
 
@@ -28,7 +28,8 @@ export function shardRuntime(
   storage: Storage = new MemoryStorage(), clock: Clock = new ManualClock(), seed = 1,
   blobs: BlobStorage = new MemoryBlobStorage(),
 ): ShardRuntime {
-  return { storage, blobs, clock, random: new SeededRandom(seed), metrics: noMetrics, log: silentLog }
+  const machine = new MemoryMachine(clock)
+  return { storage, blobs, clock, random: new SeededRandom(seed), metrics: noMetrics, log: silentLog, machine }
 }
 
 export function json(value: unknown): Uint8Array {

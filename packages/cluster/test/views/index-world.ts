@@ -99,7 +99,7 @@ export class IndexWorld extends ReplicaWorld {
     let indexes = this.#indexes.get(replica)
     if (indexes === undefined) {
       const changes = new HeldChanges({ replica, gate: () => this.#gates.get(node)?.promise })
-      indexes = new MemoryIndexReplica({ replica: changes, indexer, clock: this.clock })
+      indexes = new MemoryIndexReplica({ replica: changes, documents: replica, indexer, clock: this.clock })
       this.#indexes.set(replica, indexes)
     }
     return indexes

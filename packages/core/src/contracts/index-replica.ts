@@ -8,38 +8,17 @@
  * the definition with `buildIndex`, and scans again with the sequence that the reply names. So a replica that does not
  * know the definition receives it with the query, and a query whose index is up to date is one call.
  */
+import type { FindRequest, FindRow } from './index-replica/found-documents.ts'
 import type { IndexDefinition } from './index-replica/index-definition.ts'
 import type { GroupPlace, RowRange, ScannedPlace } from './index-replica/index-rows.ts'
+import type { IndexHead, IndexState, RequiredSequence } from './index-replica/index-state.ts'
 import { ReplicaError } from './replica-error.ts'
-import type { ReplicaCheckpoint } from './shard-replica/change-verbs.ts'
 import { call, pages, type VerbsOf } from './verb-table.ts'
 
+export * from './index-replica/found-documents.ts'
 export * from './index-replica/index-definition.ts'
 export * from './index-replica/index-rows.ts'
-
-/**
- * The sequence up to which an index must hold the replica's changes. `newest`: the replica's sequence when the call
- * arrives, which a greater number also means. 0: any state of the index suffices.
- */
-export type RequiredSequence = number | 'newest'
-
-/** What an index contains at one moment. */
-export interface IndexState {
-  /**
-   * Invariant: each document has the rows of the state that it had in that history of the replica after that sequence,
-   * or of a later state. The sequence moves when a build has read the changes to their end, not in between: a document
-   * that changed twice is listed at its last change only, so a build that has passed the first one may lack both.
-   */
-  readonly position: ReplicaCheckpoint
-  /** The sequence up to which builds have read, for progress; at least `position.sequence`. */
-  readonly readSequence: number
-  /**
-   * A digest of the rows of the index and nothing else. So indexes with one definition have equal versions when their
-   * rows are equal, on all replicas of a shard and in all their histories, and other versions when their rows differ.
-   */
-  readonly version: string
-  readonly rowCount: number
-}
+export * from './index-replica/index-state.ts'
 
 export interface BuildIndexRequest {
   readonly definition: IndexDefinition
@@ -78,13 +57,6 @@ export interface ReduceIndexRequest extends IndexRead<GroupPlace> {
    * in the whole key), or in the whole key (`exact`). 0: all.
    */
   readonly groupLevel: number | 'exact'
-}
-
-/** Comes before the rows of each answer, also when there are none. The answer is read from this state of the index. */
-export interface IndexHead extends IndexState {
-  readonly kind: 'head'
-  /** Number of rows of the index before the first range, in the direction of the scan. 0 for a reduction. */
-  readonly rowsBefore: number
 }
 
 export interface IndexRow extends ScannedPlace {
@@ -139,6 +111,14 @@ export const indexVerbs = {
    * with `protocol` when the definition has no reduce function.
    */
   reduceIndex: pages<ReduceIndexRequest, IndexHead | ReducedGroup>(),
+  /**
+   * Lists the documents that match a selector, which is evaluated where the documents are, with the progress. The rows
+   * of an index are read from one state of it; the documents are read later, each in its newest state. So a match has
+   * the selector's fields as they are now, and its place is that of its earlier fields. Design documents and deleted
+   * documents never match. Rejects with `protocol` when the selector or the index is not suitable, and with `exhausted`
+   * when the selector takes too long on a document; the message is then that of `SelectorError`.
+   */
+  find: pages<FindRequest, FindRow>(),
   /** Returns information about the index with that id. */
   indexInfo: call<string, IndexInfo>(),
   /** Removes all indexes but those with the given ids. Their builds end; scans that have begun are completed. */

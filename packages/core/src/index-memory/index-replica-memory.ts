@@ -3,18 +3,21 @@
  * reads its replica through `ChangeReplica` only.
  */
 import type {
-  BuildIndexReply, BuildIndexRequest, IndexHead, IndexInfo, IndexRead, IndexReplica, IndexRow, ReducedGroup,
-  ReduceIndexRequest, RequiredSequence, ScanIndexRequest,
+  BuildIndexReply, BuildIndexRequest, FindRequest, FindRow, IndexHead, IndexInfo, IndexRead, IndexReplica, IndexRow,
+  ReadDocuments, ReducedGroup, ReduceIndexRequest, RequiredSequence, ScanIndexRequest,
 } from '../contracts/index-replica.ts'
 import { indexFailuresMax, indexId } from '../contracts/index-replica.ts'
 import type { CallContext, ChangeReplica, ReplicaCheckpoint } from '../contracts/shard-replica.ts'
 import { newestPosition, ReplicaError } from '../contracts/shard-replica.ts'
+import { findDocuments } from './document-find.ts'
 import { IndexBuild } from './index-build.ts'
 import type { Indexer } from './indexer.ts'
 import { countBefore, readGroups, readRows } from './row-ranges.ts'
 
 export interface MemoryIndexReplicaOptions {
   readonly replica: ChangeReplica
+  /** The documents of that replica, for `find`. Absent: `find` rejects. */
+  readonly documents?: ReadDocuments
   readonly indexer: Indexer
   /** Calls back once after `ms`. A runtime's clock will do. */
   readonly clock: { setTimer(ms: number, callback: () => void): { cancel(): void } }
@@ -52,7 +55,7 @@ export class MemoryIndexReplica implements IndexReplica {
     const sorted = content.sorted()
     const rowsBefore = countBefore(sorted, request.ranges, request.descending)
     const head: IndexHead = { kind: 'head', ...content.state(), rowsBefore }
-    yield* inPages(head, readRows(sorted, request).map((row): IndexRow => ({ kind: 'row', ...row })), context)
+    yield* inPages([head, ...readRows(sorted, request).map((row): IndexRow => ({ kind: 'row', ...row }))], context)
   }
 
   async* reduceIndex(
@@ -66,7 +69,17 @@ export class MemoryIndexReplica implements IndexReplica {
       groupLevel === 'exact' ? key : groupLevel === 0 ? '' : indexer.groupOf(key, groupLevel)
     const groups = readGroups(content.sorted(), request, groupOf).map(({ range, group, rows }): ReducedGroup =>
       ({ kind: 'group', range, group, value: indexer.reduce(definition, rows) }))
-    yield* inPages({ kind: 'head', ...content.state(), rowsBefore: 0 }, groups, context)
+    yield* inPages([{ kind: 'head' as const, ...content.state(), rowsBefore: 0 }, ...groups], context)
+  }
+
+  async* find(request: FindRequest, context: CallContext): AsyncGenerator<readonly FindRow[]> {
+    const { documents } = this.#options
+    if (documents === undefined) throw new ReplicaError('not_hosted', 'the documents of the replica are not known')
+    const { source } = request
+    const opened = source.kind === 'index' ? await this.#open(source, context) : undefined
+    const head = opened && [{ kind: 'head' as const, ...opened.content.state(), rowsBefore: 0 }]
+    const found = await findDocuments(documents, opened, request, context)
+    yield* inPages([...head ?? [], ...found], context)
   }
 
   async indexInfo(index: string, context: CallContext): Promise<IndexInfo> {
@@ -151,12 +164,9 @@ function required(through: RequiredSequence, { sequence }: ReplicaCheckpoint): n
   return through === 'newest' ? sequence : Math.min(through, sequence)
 }
 
-/** Returns the head and the rows in pages. They are computed before the first page, so that they are of one state. */
-async function* inPages<Row>(
-  head: IndexHead, rows: readonly Row[], { signal }: CallContext,
-): AsyncGenerator<readonly (IndexHead | Row)[]> {
-  yield [head, ...rows.slice(0, pageRows)]
-  for (let at = pageRows; at < rows.length; at += pageRows) {
+/** Returns the rows in pages. They are computed before the first page, so that they are of one state. */
+async function* inPages<Row>(rows: readonly Row[], { signal }: CallContext): AsyncGenerator<readonly Row[]> {
+  for (let at = 0; at < rows.length; at += pageRows) {
     if (signal?.aborted) throw new ReplicaError('cancelled', 'the caller has cancelled the call')
     yield rows.slice(at, at + pageRows)
   }

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
 import type {
-  BuildIndexReply, GroupPlace, IndexDefinition, IndexHead, IndexRead, IndexReplica, IndexRow, ReducedGroup,
-  ReduceIndexRequest, ScanIndexRequest,
+  BuildIndexReply, GroupPlace, IndexDefinition, IndexHead, IndexRead, IndexReplica, IndexRow, ReadDocuments,
+  ReducedGroup, ReduceIndexRequest, ScanIndexRequest,
 } from '../contracts/index-replica.ts'
 import { indexId, withoutHead } from '../contracts/index-replica.ts'
 import {
-  changeVerbs, newestPosition, type CallContext, type ChangeReplica, type ReplicaCheckpoint, ReplicaError,
+  changeVerbs, newestPosition, type CallContext, type ChangeReplica, type ChangeRow, type ReplicaCheckpoint,
+  ReplicaError,
 } from '../contracts/shard-replica.ts'
 import { deriveVerbs } from '../contracts/verb-table.ts'
 import type { Indexer, MappedRow } from '../index-memory/indexer.ts'
 import { MemoryShardReplica } from '../replica-memory/shard-replica-memory.ts'
+import type { JsonObject } from '../json/json-text.ts'
+import { queryIndexKind } from '../mango/query-index.ts'
+import { queryRowMaker } from '../mango/query-row.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 
 /** Indexes without content that read the given replica with the given functions, and the function that closes them. */
@@ -18,7 +22,9 @@ export interface OpenedIndexes {
   close(): Promise<void>
 }
 
-export type MakeIndexes = (replica: ChangeReplica, indexer: Indexer) => Promise<OpenedIndexes>
+/** @param documents the documents of the replica, for `find` */
+export type MakeIndexes =
+  (replica: ChangeReplica, indexer: Indexer, documents: ReadDocuments) => Promise<OpenedIndexes>
 
 /** What a document of the suite contains: it emits a row with the value for each of the keys. */
 export interface SuiteDocument { readonly keys: readonly string[]; readonly value: number; readonly fails?: boolean }
@@ -61,7 +67,10 @@ export class IndexFixture {
     this.release()
     this.failure = undefined
     this.mapped.length = 0
-    this.#opened = await this.#make(new WatchedChanges(this), this.#indexer())
+    this.#opened = await this.#make(new WatchedChanges(this), this.#indexer(), {
+      openDocument: (request, call) => this.replica.openDocument(request, call),
+      scanDocuments: (request, call) => this.replica.scanDocuments(request, call),
+    })
   }
 
   async tearDown(): Promise<void> {
@@ -110,7 +119,7 @@ export class IndexFixture {
   }
 
   /** Writes the next revision of a document; null deletes it. */
-  async write(id: string, document: SuiteDocument | null): Promise<void> {
+  async write(id: string, document: SuiteDocument | JsonObject | null): Promise<void> {
     const body = Buffer.from(JSON.stringify(document ?? {}))
     const deleted = document === null
     const snapshot = await this.replica.openDocument({ id, body: false, tree: false }, context)
@@ -122,7 +131,7 @@ export class IndexFixture {
   }
 
   /** Stores a revision without a parent as another cluster would send it; a document that exists gets a conflict. */
-  async store(id: string, hash: string, document: SuiteDocument): Promise<void> {
+  async store(id: string, hash: string, document: SuiteDocument | JsonObject): Promise<void> {
     const body = Buffer.from(JSON.stringify(document))
     const revision = { id, path: { start: 1, ids: [hash] }, deleted: false, body }
     await this.replica.storeRevisions({ revisions: [revision], revsLimit: 10, external: true }, context)
@@ -180,8 +189,11 @@ export class IndexFixture {
 
   #indexer(): Indexer {
     return {
-      map: ({ map }, { id, body }): readonly MappedRow[] => {
+      map: (definition, document): readonly MappedRow[] => {
+        const { id, body } = document
         this.mapped.push(id)
+        if (definition.kind === queryIndexKind) return queryRows(definition, document)
+        const { map } = definition
         const { keys, value, fails } = documentFrom(body!)
         if (fails) throw new Error(`cannot map ${id}`)
         if (map === 'bytes') return keys.map(key => ({ key, value: Buffer.from(key.slice(1), 'latin1') }))
@@ -221,6 +233,12 @@ export async function assertFails(call: Promise<unknown>, code: ReplicaError['co
     assert.equal(error.code, code)
     return true
   })
+}
+
+function queryRows(definition: IndexDefinition, { id, leaves, body, attachments }: ChangeRow): readonly MappedRow[] {
+  const document = { id, revision: leaves[0]!.revision, body: body!, ...(attachments && { attachments }) }
+  const row = queryRowMaker(definition)(document)
+  return row === undefined ? [] : [row]
 }
 
 function documentFrom(body: Uint8Array): SuiteDocument {

@@ -5,6 +5,7 @@
 import { answerCases } from './answers.ts'
 import { buildCases, contentCases } from './builds.ts'
 import { concurrentBuildCases } from './concurrent-builds.ts'
+import { findCases } from './finds.ts'
 import { IndexFixture, type MakeIndexes } from './index-fixture.ts'
 import { largeIndexCases } from './large-indexes.ts'
 import { reductionCases, scanCases } from './reads.ts'
@@ -32,6 +33,7 @@ export function indexReplicaSuite(name: string, makeIndexes: MakeIndexes): void 
     scanCases(fixture)
     reductionCases(fixture)
     answerCases(fixture)
+    findCases(fixture)
     largeIndexCases(fixture)
     upkeepCases(fixture)
   })

@@ -8,12 +8,13 @@ export function projectFields(document: unknown, paths: readonly FieldPath[]): R
   const projected: Record<string, unknown> = {}
   for (const path of paths) {
     const field = fieldAt(document, path)
-    if (field.kind === 'found') place(projected, path, field.value)
+    if (field.kind === 'found') placeField(projected, path, field.value)
   }
   return projected
 }
 
-function place(target: Record<string, unknown>, path: FieldPath, value: unknown): void {
+/** Sets the value at a path, and makes the objects on the way. */
+export function placeField(target: Record<string, unknown>, path: FieldPath, value: unknown): void {
   let object = target
   for (const step of path.slice(0, -1)) {
     const next = Object.hasOwn(object, step) ? object[step] : undefined

@@ -8,7 +8,7 @@ const clock = {
   },
 }
 
-indexReplicaSuite('in maps', async (replica, indexer) => {
-  const indexes = new MemoryIndexReplica({ replica, indexer, clock })
+indexReplicaSuite('in maps', async (replica, indexer, documents) => {
+  const indexes = new MemoryIndexReplica({ replica, documents, indexer, clock })
   return { indexes, close: async () => indexes.close() }
 })

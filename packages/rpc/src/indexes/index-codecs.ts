@@ -4,12 +4,13 @@ import { noReply } from '../schema/codec.ts'
 import type { CodecsOf } from '../schema/codec.ts'
 import { count, limit, ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
+import { findCodec } from './find-codec.ts'
 import {
   addKey, decodeDefinition, decodeGroupPlace, decodeHead, decodePlace, decodeRead, decodeState, decodeThrough,
   encodeDefinition, encodeGroupPlace, encodeHead, encodePlace, encodeRead, encodeThrough, takeKey,
 } from './index-record-codec.ts'
 
-/** The first version of the protocol that has these verbs. */
+/** The first version of the protocol that has these verbs; `find` is later. */
 const since = 3
 
 export const indexCodecs: CodecsOf<typeof indexVerbs> = {
@@ -58,6 +59,7 @@ export const indexCodecs: CodecsOf<typeof indexVerbs> = {
       value: payload.take(message.valueLength),
     },
   },
+  find: findCodec,
   indexInfo: {
     since,
     encodeRequest: index => ({ index }),

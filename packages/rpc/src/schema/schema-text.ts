@@ -94,6 +94,7 @@ message Call {
     ReduceIndex reduce_index = 62;
     IndexInfo index_info = 63;
     DropIndexes drop_indexes = 64;
+    Find find = 65;
     Status status = 40;
     Join join = 41;
     Propose propose = 42;
@@ -143,6 +144,7 @@ message Page {
     PurgeRows purges = 10;
     IndexRows index_rows = 11;
     GroupRows groups = 12;
+    FoundRows found = 13;
   }
 }
 message Shard { string incarnation = 1; uint32 begin = 2; uint32 end = 3; }
@@ -399,6 +401,30 @@ message ReduceIndex { IndexRead read = 1; GroupPlace after = 2; optional uint32 
 message GroupPlace { uint32 range = 1; bytes group = 2; }
 message GroupRows { repeated GroupRow rows = 1; }
 message GroupRow { IndexHead head = 1; uint32 range = 2; uint32 group_length = 3; uint32 value_length = 4; }
+message Find {
+  string selector = 1;
+  oneof source { IndexRead index = 2; FindDocuments documents = 3; }
+  IndexPlace after = 4;
+  bool body = 5;
+  bool leaves = 6;
+  bool count_only = 7;
+}
+message FindDocuments { Bound start = 1; Bound end = 2; bool descending = 3; optional uint32 limit = 4; }
+message FoundRows { repeated FoundRow rows = 1; }
+message FoundRow {
+  IndexHead head = 1;
+  FindProgress progress = 2;
+  uint32 range = 3;
+  uint32 key_length = 4;
+  string id = 5;
+  uint32 number = 6;
+  uint32 value_length = 7;
+  optional string revision = 8;
+  optional uint32 body_length = 9;
+  repeated Attachment attachments = 10;
+  Leaves leaves = 11;
+}
+message FindProgress { double keys_examined = 1; double documents_examined = 2; double matches = 3; }
 message IndexInfo { string index = 1; }
 message IndexInfoReply {
   IndexState state = 1;

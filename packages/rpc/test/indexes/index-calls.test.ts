@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type {
-  BuildIndexReply, BuildIndexRequest, CallContext, IndexHead, IndexReplica, IndexRow, ScanIndexRequest,
+  BuildIndexReply, BuildIndexRequest, CallContext, FindRequest, IndexHead, IndexReplica, IndexRow, ScanIndexRequest,
 } from '@sectional/core'
 import { messageHeaderType } from '../../src/schema/schema.ts'
 import { RawPeer } from '../raw-peer.ts'
@@ -12,6 +12,10 @@ const head: IndexHead = { kind: 'head', ...state, rowsBefore: 1 }
 const built: BuildIndexReply = { ...state, through: 7 }
 const definition = { kind: 'javascript', map: 'source', reduce: null, options: {} }
 const scan: ScanIndexRequest = { index: 'i1', through: 'newest', ranges: [{}], descending: false }
+
+const find: FindRequest = {
+  selector: '{}', source: { kind: 'documents' }, descending: false, documents: 'winner',
+}
 
 function build(waitMs: number): BuildIndexRequest {
   return { definition, through: 'newest', waitMs }
@@ -64,6 +68,10 @@ describe('calls on indexes over a link', () => {
       assert.deepEqual([error.code, error.nothingDone], ['not_hosted', true])
       assert.match(error.message, /earlier version/)
     }
+    const withoutFind = await RawPeer.dial(world, node, 'version-3', { min: 1, max: 3 })
+    const found = node.peers.indexes('version-3', shard).find(find, context)[Symbol.asyncIterator]()
+    assert.match((await failure(found.next())).message, /earlier version/)
+    withoutFind.close()
     await world.settle()
     assert.deepEqual(peer.received.filter(({ content }) => content === 'call'), [])
     peer.close()
@@ -135,6 +143,8 @@ describe('calls on indexes over a link', () => {
       { scanIndex: { read: { ...read, through: 2 ** 60 } } },
       { scanIndex: { read, after: { range: 1 } } },
       { reduceIndex: { read: { index: 'i1' }, after: { range: 0 } } },
+      { find: { selector: '{}' } },
+      { find: { selector: '{}', index: read, after: { range: 1 } } },
     ]
     peer.send(malformed.map((verb, index) => ({
       header: messageHeaderType.encode({

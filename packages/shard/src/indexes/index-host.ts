@@ -1,10 +1,11 @@
 import type {
-  ChangeReplica, ImmediateIndexReads, IndexDefinition, IndexReplica, ReplicaCheckpoint, ShardId,
+  ChangeReplica, ImmediateIndexReads, IndexDefinition, IndexReplica, ReadDocuments, ReplicaCheckpoint, ShardId,
 } from '@sectional/core'
 import { ReplicaError, shardKey } from '@sectional/core'
-import type { Clock, Counter, Log, Metrics, Random, Storage, Turns } from '@sectional/runtime'
+import type { Clock, Counter, Log, Machine, Metrics, Random, Storage, Turns } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
 import { BuildQueue } from './build-queue.ts'
+import type { FindParts } from './find/document-find.ts'
 import { hostedIndexer } from './hosted-indexer.ts'
 import type { IndexOptions } from './index-options.ts'
 import { IndexReports } from './index-reports.ts'
@@ -18,6 +19,7 @@ export interface IndexHostParts {
   readonly clock: Clock
   readonly turns: Turns
   readonly random: Random
+  readonly machine: Pick<Machine, 'testInTime'>
   readonly metrics: Metrics
   readonly log: Log
   /** Returns the functions of indexes of one database. */
@@ -35,6 +37,8 @@ export interface IndexedReplica {
   readonly shard: ShardId
   readonly history: string
   readonly replica: ChangeReplica
+  /** The documents of the replica. */
+  readonly documents: ReadDocuments
   /** Returns the newest position of the replica at once; undefined when it was dropped or is being rebuilt. */
   readonly newest: () => ReplicaCheckpoint | undefined
   /** False after the replica was dropped or is being rebuilt. */
@@ -92,8 +96,12 @@ export class IndexHost {
    * @throws ReplicaError `not_hosted` when the replica is not served any more, `closed`, `storage`
    */
   async indexesOf(indexed: IndexedReplica, creates: boolean): Promise<IndexReplica> {
-    const { shard, history, replica, newest, isServed } = this.#parts.indexed?.(indexed) ?? indexed
-    if (!creates && !await this.#exists()) return new NoIndexes(undefined)
+    const { shard, history, replica, documents, newest, isServed } = this.#parts.indexed?.(indexed) ?? indexed
+    const { clock, turns, machine } = this.#parts
+    const find: FindParts = {
+      replica, documents, clock, turns, testInTime: (...test) => machine.testInTime(...test),
+    }
+    if (!creates && !await this.#exists()) return new NoIndexes(find)
     const store = await this.#open()
     if (store.isDamaged) return this.indexesOf(indexed, creates)
     await this.#ending.get(history)
@@ -101,14 +109,14 @@ export class IndexHost {
     if (!isServed()) throw new ReplicaError('not_hosted', 'the replica was dropped or is being rebuilt')
     let served = this.#served.get(history)
     if (served === undefined) {
-      const { clock, turns, metrics, indexerOf } = this.#parts
+      const { metrics, indexerOf } = this.#parts
       const name = shardKey(shard)
       const indexer = hostedIndexer(indexerOf(shard.incarnation), metrics,
         (definition, example, count) => this.#reports.documentsFailed(name, definition, example, count))
       const onFailure = (definition: IndexDefinition, error: ReplicaError): void =>
         this.#reports.buildFailed(name, definition, error)
       const indexes = new ShardIndexes({
-        owner: history, store, replica, newest, indexer, queue: this.#queue, clock, turns, onFailure,
+        owner: history, store, replica, newest, indexer, queue: this.#queue, clock, turns, find, onFailure,
       })
       this.#served.set(history, served = { shard, indexes })
     }

@@ -1,7 +1,7 @@
 import type {
-  BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, ImmediateIndexReads, IndexDefinition, IndexHead,
-  IndexInfo, IndexRead, IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint, RequiredSequence,
-  ScanIndexRequest,
+  BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, FindRequest, FindRow, ImmediateIndexReads,
+  IndexDefinition, IndexHead, IndexInfo, IndexRead, IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest,
+  ReplicaCheckpoint, RequiredSequence, ScanIndexRequest,
 } from '@sectional/core'
 import { indexId, newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock, Turns } from '@sectional/runtime'
@@ -9,6 +9,8 @@ import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { ReplicaCalls } from '../calls/replica-calls.ts'
 import type { BuildQueue } from './build-queue.ts'
 import { waitForBuild } from './build-wait.ts'
+import { type FindParts, findInReplica } from './find/document-find.ts'
+import { findByIndex } from './find/index-find.ts'
 import { ImmediateReads } from './immediate-reads.ts'
 import { type BuildParts, type BuildProgress, IndexBuild } from './index-build.ts'
 import { IndexContent, indexState } from './index-content.ts'
@@ -30,6 +32,8 @@ export interface ShardIndexesParts {
   readonly queue: BuildQueue
   readonly clock: Clock
   readonly turns: Turns
+  /** What `find` needs. When undefined, it is refused. */
+  readonly find?: Pick<FindParts, 'documents' | 'testInTime'>
   readonly onFailure?: BuildParts['onFailure']
 }
 
@@ -104,6 +108,15 @@ export class ShardIndexes implements IndexReplica {
       if (definition.reduce === null) throw new ReplicaError('protocol', 'the index has no reduce function')
       return withHead(head, this.#groups(opened, request, check))
     })
+  }
+
+  async* find(request: FindRequest, context: CallContext): AsyncGenerator<readonly FindRow[]> {
+    const { source } = request
+    if (this.#parts.find === undefined) throw new ReplicaError('not_hosted', 'documents cannot be found here')
+    const parts = { ...this.#parts, ...this.#parts.find }
+    if (source.kind === 'documents') return yield* findInReplica(parts, request, context)
+    const opened = await this.#open(source, context)
+    yield* this.#pages(opened, context, check => findByIndex(parts, opened, request, check))
   }
 
   #groups(

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { indexId, ReplicaError } from '@sectional/core'
 import type { IndexDefinition, IndexHead, IndexReplica, IndexRow, ReducedGroup } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { PrometheusMetrics, RealClock, SeededRandom, Turns } from '@sectional/runtime'
+import { MemoryMachine, PrometheusMetrics, RealClock, SeededRandom, Turns } from '@sectional/runtime'
 import type { Storage } from '@sectional/runtime'
 import { IndexHost } from '../../src/indexes/index-host.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
@@ -41,7 +41,8 @@ export class DamageWorld {
     const clock = new RealClock()
     this.metrics = new PrometheusMetrics()
     this.#host = new IndexHost({
-      storage, clock, turns: new Turns(clock), random: new SeededRandom(1), metrics: this.metrics, log: silentLog,
+      storage, clock, turns: new Turns(clock), machine: new MemoryMachine(clock), random: new SeededRandom(1),
+      metrics: this.metrics, log: silentLog,
       indexerOf: () => runIndexer, histories: () => new Set(['one']),
     })
     this.#host.start()
@@ -72,7 +73,7 @@ export class DamageWorld {
   async indexes(): Promise<IndexReplica> {
     const { replica } = this
     return this.host.indexesOf({
-      shard: shardA, history: 'one', replica, newest: () => undefined, isServed: () => true,
+      shard: shardA, history: 'one', replica, documents: replica, newest: () => undefined, isServed: () => true,
     }, true)
   }
 

@@ -18,7 +18,7 @@ const makeOn = (
   openStorage: () => Promise<{ storage: Storage; remove(): Promise<void> }>,
   readerOf: (indexes: ShardIndexes, newest: NewestPosition) => IndexReplica = indexes => indexes,
 ): MakeIndexes =>
-  async (replica, indexer) => {
+  async (replica, indexer, documents) => {
     const newest = new NewestPosition(replica)
     const { storage, remove } = await openStorage()
     const store = await IndexStore.open({ storage, log: silentLog, random: new SeededRandom(1) })
@@ -26,6 +26,7 @@ const makeOn = (
     const indexes = new ShardIndexes({
       owner: 'shard', store, replica, newest: () => newest.position, indexer: suiteIndexer(indexer),
       queue: new BuildQueue(clock), clock, turns: new Turns(clock),
+      find: { documents, testInTime: (pattern, text) => pattern.test(text) },
     })
     return {
       indexes: readerOf(indexes, newest),
@@ -83,6 +84,7 @@ function readerFromMemory(indexes: ShardIndexes, newest: NewestPosition): IndexR
       read(0, call, () => indexes.immediate.scanIndex(request), indexes.scanIndex(request, call)),
     reduceIndex: (request, call) =>
       read(1, call, () => indexes.immediate.reduceIndex(request), indexes.reduceIndex(request, call)),
+    find: (request, call) => indexes.find(request, call),
     indexInfo: (index, call) => indexes.indexInfo(index, call),
     dropIndexes: (request, call) => indexes.dropIndexes(request, call),
   }

@@ -1,7 +1,9 @@
 /** Reads the contents of the nodes' disks with temporary engines on copies of them. */
 import { formatRange, ReplicaError } from '@sectional/core'
 import type { AttachmentRecord, Branch, CallContext, LocalDocument, ShardId, ShardReplica } from '@sectional/core'
-import { ManualClock, MemoryLog, MemoryBlobStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import {
+  ManualClock, MemoryLog, MemoryMachine, MemoryBlobStorage, MemoryStorage, SeededRandom,
+} from '@sectional/runtime'
 import type { MemoryDisk, Metrics } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '@sectional/server'
 import type { DatabaseRecord } from '@sectional/server'
@@ -50,9 +52,10 @@ export function openDisk(disk: MemoryDisk): Promise<ShardHost> {
 
 /** Opens the shards of a disk that no other engine uses. */
 export function openCopy(copy: MemoryDisk): Promise<ShardHost> {
+  const clock = new ManualClock()
   return ShardHost.open({
-    storage: new MemoryStorage(copy), blobs: new MemoryBlobStorage(copy.blobs), clock: new ManualClock(),
-    random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(),
+    storage: new MemoryStorage(copy), blobs: new MemoryBlobStorage(copy.blobs), clock,
+    random: new SeededRandom(1), metrics: noMetrics, log: new MemoryLog(), machine: new MemoryMachine(clock),
   })
 }
 

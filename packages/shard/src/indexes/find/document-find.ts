@@ -1,0 +1,66 @@
+import type {
+  CallContext, ChangeReplica, DocumentRow, FindRequest, FindRow, ReadDocuments, ScannedPlace, TestInTime,
+} from '@sectional/core'
+import { newestPosition, ReplicaError } from '@sectional/core'
+import type { Clock, Turns } from '@sectional/runtime'
+import { ReplicaCalls } from '../../calls/replica-calls.ts'
+import { DocumentSelector } from './document-selector.ts'
+import { FindAnswer } from './find-answer.ts'
+
+export interface FindParts {
+  readonly replica: Pick<ChangeReplica, 'waitForChange'>
+  /** The documents of the replica. */
+  readonly documents: ReadDocuments
+  readonly clock: Clock
+  readonly turns: Turns
+  readonly testInTime: TestInTime
+}
+
+/** A call on the documents of the replica takes at most so many milliseconds; for scans, each page. */
+export const documentCallMs = 30_000
+
+const noValue = new Uint8Array(0)
+
+/** Finds documents of a replica without an index. The call's timeout bounds the wait for each page. */
+export async function* findInReplica(
+  parts: FindParts, request: FindRequest, context: CallContext,
+): AsyncGenerator<readonly FindRow[]> {
+  const { history } = await newestPosition(parts.replica, context)
+  yield* new ReplicaCalls(history, parts.clock, () => {}).pages(context, () => findByDocuments(parts, request, history))
+}
+
+/** @param history of the replica */
+async function* findByDocuments(
+  { documents, clock, turns, testInTime }: FindParts, request: FindRequest, history: string,
+): AsyncGenerator<readonly FindRow[]> {
+  const selector = new DocumentSelector(request, testInTime)
+  const answer = new FindAnswer(request, clock)
+  if (answer.isComplete) return
+  const call = { timeoutMs: documentCallMs, history }
+  for await (const page of documents.scanDocuments(documentScan(request), call)) {
+    for (const document of page) {
+      const place = documentPlace(document)
+      const match = selector.match(place, noValue, document)
+      if (match === undefined) answer.examined(place, 1)
+      else answer.found(match, 1)
+      if (answer.isComplete) return yield answer.takePage()
+      if (turns.due()) await turns.next()
+    }
+    if (answer.isPageDue) yield answer.takePage()
+  }
+  const rest = answer.takePage()
+  if (rest.length > 0) yield rest
+}
+
+function documentScan(
+  { source, descending, after, documents }: FindRequest,
+): Parameters<ReadDocuments['scanDocuments']>[0] {
+  if (source.kind !== 'documents') throw new ReplicaError('protocol', 'the source is not all documents')
+  const { end } = source
+  const start = after === undefined ? source.start : { id: after.id, inclusive: false }
+  return { descending, body: true, leaves: documents === 'leaves', ...(start && { start }), ...(end && { end }) }
+}
+
+function documentPlace({ id }: DocumentRow): ScannedPlace {
+  return { range: 0, key: '', id, number: 0 }
+}

@@ -1,0 +1,75 @@
+import {
+  decodeViewRow, type DocumentRow, type FieldPath, type FindRequest, type FoundDocument, matchesSelector,
+  parseFieldPaths, parseQueryIndex, parseSelector, ReplicaError, rowDocument, type IndexDefinition, type ScannedPlace,
+  type Selector, selectorDocument, SelectorError, type TestInTime,
+} from '@sectional/core'
+
+/** Tests the selector of one request on documents and rows, and makes the matches of the answer. */
+export class DocumentSelector {
+  readonly #selector: Selector
+  readonly #documents: FindRequest['documents']
+  readonly #testInTime: TestInTime
+
+  /**
+   * @param testInTime tests the patterns of the selector
+   * @throws ReplicaError `protocol` when the selector is not valid
+   */
+  constructor({ selector, documents }: FindRequest, testInTime: TestInTime) {
+    this.#documents = documents
+    this.#testInTime = testInTime
+    try {
+      this.#selector = parseSelector(JSON.parse(selector))
+    } catch (error) {
+      throw new ReplicaError('protocol', `the selector is not valid: ${(error as Error).message}`)
+    }
+  }
+
+  /**
+   * Returns the match of a document; undefined when it does not match.
+   *
+   * @param document with its body, and with its leaves if the request asks for them
+   * @throws ReplicaError `exhausted`
+   */
+  match(place: ScannedPlace, value: Uint8Array, document: DocumentRow): FoundDocument | undefined {
+    const { id, revision, body, attachments } = document
+    if (body === undefined || id.startsWith('_design/')) return undefined
+    const leaves = this.#documents === 'leaves' ? document.leaves : undefined
+    const stored = { id, revision, body, ...(attachments && { attachments }), ...(leaves && { leaves }) }
+    if (!this.#test(selectorDocument(stored))) return undefined
+    const { range, key, number } = place
+    const found = { kind: 'found', range, key, id, number, value, revision } as const
+    if (this.#documents === 'none') return found
+    return { ...found, body, ...(attachments && { attachments }), ...(leaves && { leaves }) }
+  }
+
+  /**
+   * Returns the match of a row whose fields are tested in place of the document.
+   *
+   * @param fields of the index
+   * @throws ReplicaError `exhausted`
+   */
+  matchRow(
+    { range, key, id, number }: ScannedPlace, value: Uint8Array, fields: readonly FieldPath[],
+  ): FoundDocument | undefined {
+    const values = JSON.parse(decodeViewRow(value).key) as readonly unknown[]
+    return this.#test(rowDocument(id, fields, values)) ? { kind: 'found', range, key, id, number, value } : undefined
+  }
+
+  #test(document: unknown): boolean {
+    try {
+      return matchesSelector(this.#selector, document, { testInTime: this.#testInTime })
+    } catch (error) {
+      if (error instanceof SelectorError) throw new ReplicaError('exhausted', error.message)
+      throw error
+    }
+  }
+}
+
+/** Returns the fields of an index. @throws ReplicaError `protocol` when it is not an index of the kind `query` */
+export function indexFields(definition: IndexDefinition): readonly FieldPath[] {
+  try {
+    return parseFieldPaths(parseQueryIndex(definition).fields)
+  } catch {
+    throw new ReplicaError('protocol', 'documents can be found only by an index of the kind query')
+  }
+}

@@ -1,0 +1,80 @@
+import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace } from '@sectional/core'
+import { progressKeysMax, progressMsMax } from '@sectional/core'
+import type { Clock } from '@sectional/runtime'
+
+/** A page ends with the match that reaches one of these numbers of matches and bytes. */
+const pageRowsMax = 128
+const pageBytesMax = 1024 * 1024
+
+/**
+ * Collects the rows of an answer of `find`, in the order in which places are examined. Each page ends with a progress
+ * row.
+ */
+export class FindAnswer {
+  readonly #clock: Clock
+  readonly #countOnly: boolean
+  /** Number of matches after which the answer ends. */
+  #left: number
+  #page: FindRow[] = []
+  #bytes = 0
+  /** The numbers since the last page. */
+  #keysExamined = 0
+  #documentsExamined = 0
+  #matches = 0
+  #place: ScannedPlace | undefined
+  #pageDue: number
+
+  constructor({ limit = Infinity, countOnly = false }: FindRequest, clock: Clock) {
+    this.#clock = clock
+    this.#left = limit
+    this.#countOnly = countOnly
+    this.#pageDue = clock.monotonic() + progressMsMax
+  }
+
+  /** Whether the limit is reached. Then nothing more should be examined. */
+  get isComplete(): boolean { return this.#left <= 0 }
+
+  /** Whether the page should be sent now. */
+  get isPageDue(): boolean {
+    return this.#page.length >= pageRowsMax || this.#bytes >= pageBytesMax || this.#keysExamined >= progressKeysMax
+      || this.#clock.monotonic() >= this.#pageDue
+  }
+
+  /** Records that a place was examined without a match. @param documents the number of documents read for it */
+  examined(place: ScannedPlace, documents: number): void {
+    this.#place = place
+    this.#keysExamined++
+    this.#documentsExamined += documents
+  }
+
+  /** Records a match. @param documents the number of documents read for it */
+  found(match: FoundDocument, documents: number): void {
+    this.examined(match, documents)
+    this.#left--
+    this.#matches++
+    if (this.#countOnly) return
+    this.#page.push(match)
+    this.#bytes += match.key.length + match.value.length + (match.body?.length ?? 0)
+  }
+
+  /** Returns what was collected since the last page; empty when nothing was examined. */
+  takePage(): readonly FindRow[] {
+    const page = this.#page
+    if (this.#place !== undefined) page.push(this.#progress(this.#place))
+    this.#page = []
+    this.#bytes = 0
+    this.#keysExamined = 0
+    this.#documentsExamined = 0
+    this.#matches = 0
+    this.#place = undefined
+    this.#pageDue = this.#clock.monotonic() + progressMsMax
+    return page
+  }
+
+  #progress({ range, key, id, number }: ScannedPlace): FindProgress {
+    return {
+      kind: 'progress', range, key, id, number,
+      keysExamined: this.#keysExamined, documentsExamined: this.#documentsExamined, matches: this.#matches,
+    }
+  }
+}
