@@ -7,6 +7,12 @@ const escape = 1
 export class RawStringKeys {
   /** @throws ApiError `bad_request` beyond `sortKeyBytesMax` */
   write(text: string, key: KeyBytes): void {
+    this.writePrefix(text, key)
+    key.push(0)
+  }
+
+  /** Writes the bytes with which the keys of all strings begin that start with this text. */
+  writePrefix(text: string, key: KeyBytes): void {
     if (text.length > sortKeyBytesMax) throw keyTooLong()
     for (const byte of Buffer.from(text)) {
       if (byte > escape) key.push(byte)
@@ -15,6 +21,5 @@ export class RawStringKeys {
         key.push(byte + 1)
       }
     }
-    key.push(0)
   }
 }

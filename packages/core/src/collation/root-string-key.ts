@@ -1,4 +1,4 @@
-import { matchContraction } from './contraction-match.ts'
+import { marksMax, matchContraction } from './contraction-match.ts'
 import { keyTooLong, sortKeyBytesMax } from './key-bytes.ts'
 import type { KeyBytes } from './key-bytes.ts'
 import { mappingCount, mappingStart, startsContraction } from './mapping.ts'
@@ -31,6 +31,11 @@ const trailingJamo = 0x11a7
 const vowelCount = 21
 const trailingCount = 28
 
+/** Whether all contractions that start with a character have its primary weight first: those of `l` have. */
+function startsWithItself(codePoint: number): boolean {
+  return codePoint === 0x4c || codePoint === 0x6c
+}
+
 /** The table, which is decoded at its first use. It never changes, so all users of a process share it. */
 class SharedTable {
   #table: RootTable | undefined
@@ -55,7 +60,43 @@ export class RootStringKeys {
 
   /** @throws ApiError `bad_request` beyond `sortKeyBytesMax` */
   write(text: string, key: KeyBytes): void {
-    const length = this.#readCodePoints(text)
+    this.#writePrimaries(this.#readCodePoints(text), key)
+    key.push(levelSeparator)
+    this.#secondaries.finish(key)
+    key.push(levelSeparator)
+    this.#tertiaries.finish(key)
+    key.push(0)
+  }
+
+  /**
+   * Writes the bytes with which the keys of all strings begin that start with this text: the primary weights of the
+   * text. The keys of some other strings begin with them, too.
+   *
+   * @throws ApiError `bad_request` beyond `sortKeyBytesMax`
+   */
+  writePrefix(text: string, key: KeyBytes): void {
+    this.#writePrimaries(this.#closedLength(this.#readCodePoints(text)), key)
+  }
+
+  /** Returns the number of code points before the first contraction that a longer text could continue. */
+  #closedLength(length: number): number {
+    const table = sharedTable.get()
+    for (let start = 0; start < length; start++) {
+      const codePoint = this.#codePoints[start]!
+      if (startsWithItself(codePoint) || !startsContraction(table.mapping(codePoint))) continue
+      let at = start + 1
+      let node = table.contractionsFrom(codePoint).next(this.#codePoints[at]!)
+      while (at < length && node !== undefined) node = node.next(this.#codePoints[++at]!)
+      // A mark behind other marks may continue a contraction.
+      const limit = Math.min(length, at + marksMax)
+      while (at < limit && table.combiningClasses(this.#codePoints[at]!) !== 0) at++
+      if (at === limit) return start
+    }
+    return length
+  }
+
+  /** Writes the primary weights of the first code points, and collects the other weights. */
+  #writePrimaries(length: number, key: KeyBytes): void {
     const table = sharedTable.get()
     this.#secondaries.clear()
     this.#tertiaries.clear()
@@ -75,11 +116,6 @@ export class RootStringKeys {
         at++
       }
     }
-    key.push(levelSeparator)
-    this.#secondaries.finish(key)
-    key.push(levelSeparator)
-    this.#tertiaries.finish(key)
-    key.push(0)
   }
 
   /** Decodes UTF-16, in which a lone surrogate is a code point, and returns the number of code points. */

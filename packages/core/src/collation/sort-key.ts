@@ -47,7 +47,7 @@ const aboveAll = '\u00ff'
 /** Makes sort keys. It keeps memory from one key to the next, so it should be used for many keys. */
 export class SortKeyEncoder {
   readonly #tags: Tags
-  readonly #strings: { write(text: string, key: KeyBytes): void }
+  readonly #strings: RootStringKeys | RawStringKeys
   readonly #key = new KeyBytes()
   readonly #number = new DataView(new ArrayBuffer(numberBytes))
 
@@ -68,6 +68,19 @@ export class SortKeyEncoder {
   encode(value: unknown): string {
     this.#key.clear()
     this.#write(value, 0)
+    return this.#key.text()
+  }
+
+  /**
+   * Returns the text with which the keys of all strings begin that start with `text`, as short as needed for that. The
+   * keys of some other strings begin with it, too: for `root`, a difference in case or accents is not in it.
+   *
+   * @throws ApiError `bad_request` as `encode`
+   */
+  encodePrefix(text: string): string {
+    this.#key.clear()
+    this.#key.push(this.#tags.string)
+    this.#strings.writePrefix(text, this.#key)
     return this.#key.text()
   }
 
@@ -143,6 +156,13 @@ export class SortKeyEncoder {
     } while (depth > 0)
     return at
   }
+}
+
+/** Returns the least text that is greater than all texts that start with the prefix, which is not empty. */
+export function afterPrefix(prefix: string): string {
+  const last = prefix.charCodeAt(prefix.length - 1)
+  const shorter = prefix.slice(0, -1)
+  return last === 0xff ? afterPrefix(shorter) : shorter + String.fromCharCode(last + 1)
 }
 
 /**

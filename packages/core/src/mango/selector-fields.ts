@@ -34,6 +34,14 @@ export function selectorFields(selector: Selector): SelectorFields {
   }
 }
 
+/**
+ * Whether the selector is nothing but an `$or` without operands. As a part of a selector it is true, as in CouchDB; as
+ * the whole selector it selects no documents.
+ */
+export function isEmptyDisjunction(selector: Selector): boolean {
+  return selector.kind === 'or' && selector.operands.length === 0
+}
+
 function conditionsOf(selector: Selector): readonly Condition[] {
   switch (selector.kind) {
     case 'and': return selector.operands.flatMap(conditionsOf)

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { afterKeysWith, compareJson, jsonDepthMax, SortKeyEncoder, sortKeyBytesMax } from '../../src/index.ts'
+import {
+  afterKeysWith, afterPrefix, compareJson, jsonDepthMax, SortKeyEncoder, sortKeyBytesMax,
+} from '../../src/index.ts'
 import type { Collation } from '../../src/index.ts'
 
 const root = new SortKeyEncoder()
@@ -145,6 +147,22 @@ describe('sort keys', () => {
     }), { numRuns: 1000 })
     expect(root.groupKey(root.encode('a'), 1)).to.equal(root.encode('a'))
     expect(root.groupKey(root.encode({ a: 1 }), 1)).to.equal(root.encode({ a: 1 }))
+  })
+
+  it('begin with the prefix of each text with which the string begins', () => {
+    const contracted = fc.constantFrom(
+      'l', 'L', '·', '\u0387', 'и', '\u0306', '\u0301', '\u0327', 'เ', 'ก', 'و', '\u0654', 'ᄀ', 'ᅡ', '가', '\u0fb2',
+      '\u0f71', '\u0f80', '\u1b05', '\u1b35', 'я', 'ぐ', 'ー', '😀', ...'aZ é\u0000\u0001\uffff')
+    const text = fc.array(contracted, { maxLength: 5 }).map(parts => parts.join(''))
+    fc.assert(fc.property(text, text, fc.constantFrom(root, raw), (start, rest, encoder) => {
+      const prefix = encoder.encodePrefix(start)
+      const key = encoder.encode(start + rest)
+      expect(key.startsWith(prefix)).to.equal(true)
+      expect(key < afterPrefix(prefix)).to.equal(true)
+    }), { numRuns: 5000 })
+    expect(root.encode('Help') > afterPrefix(root.encodePrefix('hell'))).to.equal(true)
+    expect(root.encode('Россия').startsWith(root.encodePrefix('Росси'))).to.equal(true)
+    expect(root.encode('Россы').startsWith(root.encodePrefix('Россия'))).to.equal(false)
   })
 
   it('have an end of all keys that start with a group key', () => {

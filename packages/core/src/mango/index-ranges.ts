@@ -1,0 +1,44 @@
+import { partitionPrefix } from '../collation/partition-prefix.ts'
+import { afterKeysWith, type SortKeyEncoder } from '../collation/sort-key.ts'
+import type { RowRange } from '../contracts/index-replica.ts'
+import type { Selector } from '../selectors/selector.ts'
+import { FieldIntervals, isOneKey, type KeyInterval } from './key-intervals.ts'
+import { isEmptyDisjunction } from './selector-fields.ts'
+
+export interface IndexScan {
+  readonly selector: Selector
+  /** The columns of the index. */
+  readonly fields: readonly { readonly name: string }[]
+  /** For an index that is ordered by partition: the partition that is read. Otherwise null. */
+  readonly partition: string | null
+  readonly descending: boolean
+}
+
+/**
+ * Returns the ranges of an index of kind `query` that have the rows of all documents that match the selector and are in
+ * the index. They may have other rows, too. The ranges are disjoint and in the order of the scan; there are none when
+ * no document can match.
+ *
+ * Leading columns with one possible value make up the beginning of the keys. The next column adds its intervals. Later
+ * columns do not make the ranges narrower.
+ *
+ * @param encoder of root collation
+ */
+export function indexRanges(
+  { selector, fields, partition, descending }: IndexScan, encoder: SortKeyEncoder,
+): readonly RowRange[] {
+  const field = new FieldIntervals(encoder)
+  const columns = fields.map(({ name }) => field.of(selector, name))
+  if (isEmptyDisjunction(selector) || columns.some(intervals => intervals.length === 0)) return []
+  const fixed = columns.findIndex(intervals => intervals.length > 1 || !isOneKey(intervals[0]!))
+  const leading = fixed === -1 ? columns : columns.slice(0, fixed)
+  const start = (partition === null ? '' : partitionPrefix(partition)) + encoder.encode([]).slice(0, 1)
+  const prefix = leading.reduce((keys, [key]) => keys + key!.start, start)
+  const intervals = fixed === -1 ? [{ start: '', end: afterKeysWith('') }] : columns[fixed]!
+  const ranges = intervals.map(interval => rangeOf(prefix, interval))
+  return descending ? ranges.toReversed() : ranges
+}
+
+function rangeOf(prefix: string, { start, end }: KeyInterval): RowRange {
+  return { lower: { key: prefix + start, inclusive: true }, upper: { key: prefix + end, inclusive: false } }
+}

@@ -1,0 +1,144 @@
+/**
+ * The sort keys that a field of a matching document may have, as intervals. They are computed from the conditions of a
+ * selector: an `$and` intersects the intervals of its operands, an `$or` unites them.
+ */
+import { afterKeysWith, afterPrefix, type SortKeyEncoder } from '../collation/sort-key.ts'
+import { ApiError } from '../errors.ts'
+import { formatFieldPath } from '../selectors/field-path.ts'
+import type { FieldTest, Selector } from '../selectors/selector.ts'
+
+/** The texts from `start` to before `end`. */
+export interface KeyInterval { readonly start: string; readonly end: string }
+
+/** Disjoint intervals in ascending order. */
+export type KeyIntervals = readonly KeyInterval[]
+
+/** Less than or equal to each key, and greater than each key: a key begins with the tag of a type. */
+const [first, last] = ['\u0001', '\u00ff'] as const
+const all: KeyIntervals = [{ start: first, end: last }]
+
+/** Most intervals of one field. More are replaced by all keys. */
+const intervalsMax = 1000
+
+/** Computes the intervals of sort keys in root collation. */
+export class FieldIntervals {
+  readonly #encoder: SortKeyEncoder
+  readonly #arrays: KeyIntervals
+  readonly #objects: KeyIntervals
+  readonly #numbers: KeyIntervals
+  readonly #strings: KeyIntervals
+
+  /** @param encoder of root collation */
+  constructor(encoder: SortKeyEncoder) {
+    this.#encoder = encoder
+    this.#numbers = this.#withTagOf(0)
+    this.#strings = this.#withTagOf('')
+    this.#arrays = this.#withTagOf([])
+    this.#objects = this.#withTagOf({})
+  }
+
+  /**
+   * Returns intervals that contain the sort key of the field in each document that matches the selector and has the
+   * field. They may contain other keys.
+   *
+   * @param name of the field, as `formatFieldPath` writes it
+   */
+  of(selector: Selector, name: string): KeyIntervals {
+    switch (selector.kind) {
+      case 'and':
+        return selector.operands.reduce((keys, operand) => intersection(keys, this.of(operand, name)), all)
+      case 'or':
+        return selector.operands.length === 0
+          ? all
+          : bounded(union(selector.operands.flatMap(operand => this.of(operand, name))))
+      case 'field':
+        return formatFieldPath(selector.path) !== name || selector.negated ? all : this.#ofTest(selector.test, name)
+    }
+  }
+
+  #ofTest(test: FieldTest, name: string): KeyIntervals {
+    try {
+      return bounded(name === '_id' ? this.#ofIdTest(test) : this.#ofValueTest(test))
+    } catch (error) {
+      // The key of a value of the selector is too long.
+      if (error instanceof ApiError) return all
+      throw error
+    }
+  }
+
+  /** Ids are compared by bytes, so only tests of equality select keys in root collation. */
+  #ofIdTest(test: FieldTest): KeyIntervals {
+    return test.operator === '$eq' || test.operator === '$in' ? this.#ofValueTest(test) : all
+  }
+
+  #ofValueTest(test: FieldTest): KeyIntervals {
+    switch (test.operator) {
+      case '$eq': return [this.#point(test.value)]
+      case '$lt': return nonEmpty({ start: first, end: this.#encoder.encode(test.value) })
+      case '$lte': return [{ start: first, end: this.#point(test.value).end }]
+      case '$gt': return [{ start: this.#point(test.value).end, end: last }]
+      case '$gte': return [{ start: this.#encoder.encode(test.value), end: last }]
+      // An array matches that has one of the values.
+      case '$in': return test.values.length > intervalsMax
+        ? all
+        : test.values.length === 0 ? [] : union([...test.values.map(value => this.#point(value)), ...this.#arrays])
+      case '$beginsWith': {
+        const start = this.#encoder.encodePrefix(test.prefix)
+        return [{ start, end: afterPrefix(start) }]
+      }
+      case '$exists': return test.exists ? all : []
+      case '$mod': return this.#numbers
+      case '$regex': return this.#strings
+      case '$all': case '$size': case '$elemMatch': case '$allMatch': return this.#arrays
+      case '$keyMapMatch': return this.#objects
+      default: return all
+    }
+  }
+
+  #point(value: unknown): KeyInterval {
+    const start = this.#encoder.encode(value)
+    return { start, end: afterKeysWith(start) }
+  }
+
+  #withTagOf(value: unknown): KeyIntervals {
+    const start = this.#encoder.encode(value).slice(0, 1)
+    return [{ start, end: afterPrefix(start) }]
+  }
+}
+
+/** Whether an interval contains the keys of one value only: `start`. */
+export function isOneKey({ start, end }: KeyInterval): boolean {
+  return end === afterKeysWith(start)
+}
+
+function nonEmpty(interval: KeyInterval): KeyIntervals {
+  return interval.start < interval.end ? [interval] : []
+}
+
+/** Returns the intervals, or all keys when there are too many. */
+function bounded(intervals: KeyIntervals): KeyIntervals {
+  return intervals.length <= intervalsMax ? intervals : all
+}
+
+function union(intervals: KeyIntervals): KeyIntervals {
+  const united: KeyInterval[] = []
+  for (const next of intervals.toSorted((a, b) => a.start < b.start ? -1 : a.start > b.start ? 1 : 0)) {
+    const previous = united.at(-1)
+    if (previous === undefined || previous.end < next.start) united.push(next)
+    else if (previous.end < next.end) united[united.length - 1] = { start: previous.start, end: next.end }
+  }
+  return united
+}
+
+function intersection(left: KeyIntervals, right: KeyIntervals): KeyIntervals {
+  const common: KeyInterval[] = []
+  for (let i = 0, j = 0; i < left.length && j < right.length;) {
+    const [a, b] = [left[i]!, right[j]!]
+    const start = a.start > b.start ? a.start : b.start
+    const end = a.end < b.end ? a.end : b.end
+    if (start < end) common.push({ start, end })
+    if (a.end < b.end) i++
+    else j++
+  }
+  return common
+}
