@@ -136,7 +136,7 @@ export const folders = {
     'swarm': ['actions', 'checkers', 'faults', 'plan', 'workload', 'world'],
     'minimiser': ['swarm'],
     'scenarios': ['world'],
-    'planted': ['scenarios', 'swarm', 'world'],
+    'planted': ['scenarios', 'swarm', 'workload', 'world'],
     'command-line': ['minimiser', 'planted', 'swarm', 'world'],
   },
 }

@@ -5,6 +5,7 @@ import { databaseActions } from './database-actions.ts'
 import { documentActions } from './document-actions.ts'
 import { localDocumentActions } from './local-document-actions.ts'
 import { purgeActions } from './purge-actions.ts'
+import { validationActions } from './validation-actions.ts'
 import { viewActions } from './view-actions.ts'
 
 /**
@@ -19,4 +20,5 @@ export const actions: readonly SwarmAction[] = [
   ...attachmentActions,
   ...purgeActions,
   ...viewActions,
+  ...validationActions,
 ]

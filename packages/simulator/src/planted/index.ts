@@ -7,9 +7,10 @@ import { metadataBugs } from './metadata-bugs.ts'
 import type { PlantedBug } from './planted-bug.ts'
 import { purgeBugs } from './purge-bugs.ts'
 import { replicaBugs } from './replica-bugs.ts'
+import { validationBugs } from './validation-bugs.ts'
 import { viewBugs } from './view-bugs.ts'
 
 export const plantedBugs: readonly PlantedBug[] = [
   ...diskBugs, ...replicaBugs, ...metadataBugs, ...faultBugs, ...feedBugs, ...purgeBugs, ...attachmentBugs,
-  ...damageBugs, ...viewBugs,
+  ...damageBugs, ...viewBugs, ...validationBugs,
 ]

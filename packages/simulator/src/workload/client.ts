@@ -165,8 +165,8 @@ export class Client {
  */
 function isOutage({ body }: Answer): boolean {
   if (Array.isArray(body)) {
-    return body.every(row =>
-      row.ok === true || isOutage({ kind: 'answered', status: 500, body: row }) || row.error === 'conflict')
+    return body.every(row => row.ok === true || row.error === 'conflict' || row.error === 'forbidden'
+      || isOutage({ kind: 'answered', status: 500, body: row }))
   }
   return body.error === 'timeout' || body.error === 'service unavailable'
     || body.reason === 'No DB shards could be opened.'
