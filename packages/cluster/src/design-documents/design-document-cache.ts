@@ -37,7 +37,7 @@ interface Entry {
   required: number
   /** The value of `changes` when the reading that gave `documents` began. */
   covered: number
-  /** The value of `changes` when the last reading that has ended began, even if it failed. */
+  /** The greatest value of `changes` for which a reading has ended, even if it failed, or was waited for in vain. */
   attempted: number
   /** Monotonic time of the begin of that reading in milliseconds, or of its end when it failed. */
   readAt: number
@@ -107,8 +107,8 @@ export class DesignDocumentCache {
       const reading = entry.reading ??= this.#begin(db, entry)
       if (!isUsable(entry, required)) await reading
       else if (!await this.#endsInTime(reading)) {
-        // Requests that come before the next comparison is due do not wait again.
-        entry.attempted = entry.changes
+        // Requests that come before the next comparison is due do not wait again, unless there was a change meanwhile.
+        entry.attempted = Math.max(entry.attempted, changes)
         entry.readAt = this.#clock.monotonic()
         this.#warnings.warn('slow', { database: db.name }, unconfirmed)
         break

@@ -64,6 +64,24 @@ describe('the entries of the cache of design documents', () => {
     expect(cache.current(database('x'))).to.equal(undefined)
   })
 
+  it('are read anew after a write although a request from before it has stopped waiting', async () => {
+    const { cache, clock, readings, open } = manualCache()
+    const first = open('x')
+    readings[0]!.end(read('1-a'))
+    await first
+    cache.changed('x')
+    const before = open('x')
+    cache.written('x')
+    const after = open('x')
+    await clock.advance(defaultDesignDocumentOptions.confirmWaitMs)
+    expect(await before).to.equal('1-a')
+    readings[1]!.end(read('1-a'))
+    await clock.advance(0)
+    expect(readings).to.have.length(3)
+    readings[2]!.end(read('2-b'))
+    expect(await after).to.equal('2-b')
+  })
+
   it('are removed when they exceed the memory, the least recently used first', async () => {
     const { cache, clock, readings, open } = manualCache(10_000)
     for (const name of ['a', 'b', 'c', 'd']) {
