@@ -3,7 +3,7 @@ import type { AttachmentRecord, JsonObject } from '@sectional/core'
 
 /**
  * A design document in the cache of a node. The same object is returned for each request until the document changes, so
- * that other modules can keep what they derive from it in a `WeakMap`.
+ * that other modules can keep what they derive from it (`derived`).
  */
 export class DesignDocument {
   /** With `_design/`. */
@@ -13,6 +13,8 @@ export class DesignDocument {
   readonly body: Uint8Array
   readonly attachments: readonly AttachmentRecord[]
   #members: JsonObject | undefined
+  /** By the function that derived the value. */
+  #derived: Map<(document: DesignDocument) => unknown, unknown> | undefined
 
   constructor(id: string, revision: string, body: Uint8Array, attachments: readonly AttachmentRecord[] = []) {
     this.id = id
@@ -24,6 +26,16 @@ export class DesignDocument {
   /** The members of the body, parsed when they are first read. They must not be changed. */
   get members(): JsonObject {
     return this.#members ??= parseJsonObject(this.body)
+  }
+
+  /**
+   * Returns what a function derives from the document. The result is kept as long as the document, so pass only
+   * functions that exist once in the process.
+   */
+  derived<Result>(derive: (document: DesignDocument) => Result): Result {
+    this.#derived ??= new Map()
+    if (!this.#derived.has(derive)) this.#derived.set(derive, derive(this))
+    return this.#derived.get(derive) as Result
   }
 }
 

@@ -1,16 +1,19 @@
-import { asBuffer } from '@sectional/core'
+import { asBuffer, isJsonObject } from '@sectional/core'
 import type { SandboxFunction } from '@sectional/runtime'
 import type { DesignDocument } from '../contracts/design-document.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { selectorRule, type SelectorRule } from './selector-rules.ts'
 import { usersDatabase } from './user-document-rules.ts'
 
 /** A function or a set of rules that every write of a database must pass. */
 export type Validator =
   /** `validate_doc_update` in JavaScript. */
   | { readonly kind: 'javascript'; readonly called: SandboxFunction }
+  /** `validate_doc_update` as a selector (`language: "query"`). */
+  | { readonly kind: 'selector'; readonly rule: SelectorRule }
   /**
-   * `validate_doc_update` in a language that this version does not run, such as a selector (`language: "query"`).
-   * Writes are refused, because validation is never skipped.
+   * `validate_doc_update` in a language that this version does not run. Writes are refused, because validation is never
+   * skipped.
    */
   | { readonly kind: 'unsupported'; readonly designDocument: string; readonly language: string }
   /** The rules of the database of users, which no design document contains. */
@@ -31,6 +34,7 @@ export function validatorsOf(db: DatabaseRecord, validating: readonly DesignDocu
 function validatorOf({ incarnation }: DatabaseRecord, document: DesignDocument): Validator {
   const { validate_doc_update: source, language = 'javascript' } = document.members
   const { id: designDocument } = document
+  if (language === 'query' && isJsonObject(source)) return { kind: 'selector', rule: selectorRule(document) }
   if (language !== 'javascript' || typeof source !== 'string') {
     return { kind: 'unsupported', designDocument, language: String(language) }
   }

@@ -1,9 +1,13 @@
 import { ApiError } from '@sectional/core'
 import { failureText, SandboxError } from '@sectional/runtime'
-import type { CallOutcome, Sandbox, SandboxFunction } from '@sectional/runtime'
+import type { CallOutcome, Machine, Sandbox, SandboxFunction, Turns } from '@sectional/runtime'
 import type { WriteOutcome } from '../contracts/coordinator.ts'
+import { selectorRefusal } from './selector-rules.ts'
 import { userDocumentRefusal } from './user-document-rules.ts'
 import type { Validator } from './validation-functions.ts'
+
+/** What validators run on. */
+export interface ValidatorHost { readonly sandbox: Sandbox; readonly machine: Machine; readonly turns: Turns }
 
 /**
  * Calls all validators with each list of arguments.
@@ -12,22 +16,28 @@ import type { Validator } from './validation-functions.ts'
  * @throws ApiError `service_unavailable` when functions cannot be called now, or not on this machine
  */
 export async function runValidators(
-  sandbox: Sandbox, validators: readonly Validator[], argumentLists: readonly Buffer[],
+  host: ValidatorHost, validators: readonly Validator[], argumentLists: readonly Buffer[],
 ): Promise<readonly (WriteOutcome | undefined)[]> {
   const refusals = new Array<WriteOutcome | undefined>(argumentLists.length)
   for (const validator of validators) {
     const open = [...argumentLists.keys()].filter(index => refusals[index] === undefined)
     if (open.length === 0) break
-    const results = await validate(sandbox, validator, open.map(index => argumentLists[index]!))
+    const results = await validate(host, validator, open.map(index => argumentLists[index]!))
     for (const [i, index] of open.entries()) refusals[index] = results[i]
   }
   return refusals
 }
 
 async function validate(
-  sandbox: Sandbox, validator: Validator, argumentLists: readonly Buffer[],
+  { sandbox, machine, turns }: ValidatorHost, validator: Validator, argumentLists: readonly Buffer[],
 ): Promise<readonly (WriteOutcome | undefined)[]> {
   if (validator.kind === 'user-documents') return argumentLists.map(refusalByRules)
+  if (validator.kind === 'selector') {
+    return turns.map(argumentLists, given => {
+      const failure = selectorRefusal(validator.rule, given, machine)
+      return failure && refusedBy(failure)
+    })
+  }
   if (validator.kind === 'unsupported') {
     const { designDocument, language } = validator
     const reason = `validate_doc_update of ${designDocument} is in the language ${language}, which is not available.`

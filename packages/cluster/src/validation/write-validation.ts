@@ -113,7 +113,7 @@ async function validateAll<Write extends { readonly id: string; readonly body: U
         if (each.kind !== 'document') continue
         called.push({ index, argument: argumentList(kind.newDocument(writes[index]!), each.text, contextJson) })
       }
-      const outcomes = await runValidators(scope.runtime.sandbox, validators, called.map(({ argument }) => argument))
+      const outcomes = await runValidators(scope.runtime, validators, called.map(({ argument }) => argument))
       await Promise.all(outcomes.map(async (outcome, i) => {
         const { index } = called[i]!
         if (outcome !== undefined) refusals.set(index, await kind.refused(writes[index]!, outcome))

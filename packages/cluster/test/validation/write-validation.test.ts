@@ -30,7 +30,7 @@ class ValidatedWorld extends ReplicaWorld {
     return world
   }
 
-  async design(name: string, source: string, members: object = {}): Promise<void> {
+  async design(name: string, source: string | object, members: object = {}): Promise<void> {
     const [outcome] = await this.update([edit(`_design/${name}`, null, { validate_doc_update: source, ...members })])
     expect(outcome?.kind).to.equal('written')
   }
@@ -292,4 +292,47 @@ describe('a validation function that fails', () => {
       expect((await world.leavesOf('x')).a).to.deep.equal([])
     })
   }
+})
+
+describe('the validation of writes by a selector', () => {
+  const validated = async (selector: object): Promise<ValidatedWorld> => {
+    const world = await ValidatedWorld.create('() => {}')
+    await world.design('rule', selector, { language: 'query' })
+    return world
+  }
+  const refused = (reason: string): WriteOutcome =>
+    forbidden(`The document does not pass _design/rule, which requires ${reason}`)
+
+  it('accepts what matches, and otherwise names the first condition that is not met', async () => {
+    const world = await validated({ newDoc: { type: { $in: ['a', 'b'] }, n: { $gt: 1 } } })
+    const [passed, missing, wrong] = await world.update([
+      edit('x', null, { type: 'a', n: 2 }), edit('y', null, { n: 2 }), edit('z', null, { type: 'b', n: 1 }),
+    ])
+    expect(passed).to.have.property('kind', 'written')
+    expect(missing).to.deep.equal(refused('{"newDoc.type":{"$in":["a","b"]}}'))
+    expect(wrong).to.deep.equal(refused('{"newDoc.n":{"$gt":1}}'))
+  })
+
+  it('sees the old document, which is null for a new one', async () => {
+    const world = await validated({ $or: [{ oldDoc: null }, { 'oldDoc.open': true }] })
+    const revision = await world.put('x', null, { open: true })
+    const locked = await world.put('y', null, { open: false })
+    const outcomes = await world.update([edit('new', null, {}), edit('x', revision, {}), edit('y', locked, {})])
+    expect(outcomes.map(({ kind }) => kind)).to.deep.equal(['written', 'written', 'error'])
+  })
+
+  it('sees the user and the security object', async () => {
+    const world = await validated({ 'userCtx.name': 'ann', 'secObj.open': true })
+    world.setDatabase({ ...world.db, security: { open: true } })
+    const [own] = await world.update([edit('x', null, {})])
+    const [others] = await world.update([edit('y', null, {})], { user: { name: 'bob', roles: [] } })
+    expect([own!.kind, others]).to.deep.equal(['written', refused('{"userCtx.name":{"$eq":"ann"}}')])
+  })
+
+  it('refuses all writes when it is not valid, because validation is never skipped', async () => {
+    const world = await validated({ newDoc: { $foo: 1 } })
+    expect((await world.update([edit('x', null, {})]))[0]).to.deep.include({
+      kind: 'error', status: 500, reason: 'validate_doc_update of _design/rule: Invalid operator: $foo',
+    })
+  })
 })

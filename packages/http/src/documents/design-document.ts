@@ -2,7 +2,9 @@
  * Checks the structure of a design document (docs/reference/documents.md#design-documents) without running its
  * functions.
  */
-import { ApiError, checkReduceName, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
+import {
+  ApiError, checkReduceName, isJsonObject, parseJson, parseSelector, SelectorError, type JsonObject,
+} from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
 
 const memberTypes: Readonly<Record<string, readonly string[]>> = {
@@ -29,11 +31,21 @@ export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord):
   const { validate_doc_update: validate, language } = design
   if (validate !== undefined) {
     requireType('validate_doc_update', validate, language === 'query' ? ['string', 'object'] : ['string'])
+    if (isJsonObject(validate)) checkSelector(validate)
   }
   for (const member of functionMembers) checkFunctions(member, design[member])
   checkViews(design)
   const options = design['options']
   if (isJsonObject(options)) checkOptions(options, database)
+}
+
+/** Checks a selector that validates writes. An invalid one would refuse all writes. */
+function checkSelector(value: JsonObject): void {
+  try {
+    parseSelector(value)
+  } catch (error) {
+    throw error instanceof SelectorError ? invalid(`validate_doc_update: ${error.message}`) : error
+  }
 }
 
 /** Checks the options that change the rows of views. */

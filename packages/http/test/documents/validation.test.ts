@@ -83,3 +83,16 @@ describe('validation functions', () => {
     expect(node.log.lines.filter(({ level }) => level === 'error')).to.deep.equal([])
   })
 })
+
+describe('a selector that validates writes', () => {
+  it('is refused when it is not valid, so that it does not refuse all writes', async () => {
+    const node = new MemoryNode()
+    await node.put('/db')
+    const design = { language: 'query', validate_doc_update: { 'newDoc.n': { $gt: 1, $foo: 2 } } }
+    expect(await node.put('/db/_design/v', design)).to.deep.include({
+      status: 400, json: { error: 'invalid_design_doc', reason: 'validate_doc_update: Invalid operator: $foo' },
+    })
+    expect((await node.put('/db/x', {})).status).to.equal(201)
+    await node.stop()
+  })
+})
