@@ -84,14 +84,15 @@ export const folders = {
     'documents': ['attachments', 'contracts', 'control', 'quorum', 'replicas', 'shard-calls'],
     'feeds': ['contracts', 'control', 'replicas', 'shard-calls'],
     'views': ['contracts', 'control', 'replicas', 'shard-calls'],
+    'find': ['contracts', 'control', 'replicas', 'shard-calls', 'views'],
     'design-documents': ['contracts', 'control', 'replicas', 'shard-calls'],
     'validation': ['contracts', 'control', 'documents', 'replicas', 'shard-calls'],
     'coordinator': [
       'attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls', 'validation',
     ],
     '.': [
-      'attachments', 'contracts', 'control', 'coordinator', 'design-documents', 'documents', 'feeds', 'replicas',
-      'shard-calls', 'validation', 'views',
+      'attachments', 'contracts', 'control', 'coordinator', 'design-documents', 'documents', 'feeds', 'find',
+      'replicas', 'shard-calls', 'validation', 'views',
     ],
     'anti-entropy': ['control', 'quorum', 'replicas'],
     'database-events': ['contracts', 'control', 'replicas'],

@@ -32,6 +32,10 @@ import { openDocuments } from './coordinator/documents-open.ts'
 import { openLocalDocument } from './coordinator/local-document-open.ts'
 import { updateLocalDocument } from './coordinator/local-document-update.ts'
 import { listLocalDocuments } from './coordinator/local-documents-list.ts'
+import { find } from './find/find.ts'
+import { countMatches } from './find/match-count.ts'
+import { estimateRows } from './find/range-estimate.ts'
+import type { FindScope } from './find/find-scope.ts'
 import { ReadRepair } from './documents/read-repair.ts'
 import { ReplicaAccess } from './replicas/replica-access.ts'
 import type { ReplicaDirectory } from './replicas/replica-directory.ts'
@@ -51,7 +55,7 @@ import { defaultViewOptions } from './views/view-scope.ts'
 import { IndexIds } from './views/index-ids.ts'
 import { MergedGroups } from './views/merged-groups.ts'
 import { NewestReaders } from './views/newest-readers.ts'
-import type { IndexDirectory, ViewOptions, ViewScope } from './views/view-scope.ts'
+import type { IndexDirectory, ViewOptions } from './views/view-scope.ts'
 
 export interface CoordinatorParts {
   readonly runtime: Runtime
@@ -152,10 +156,11 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const stopping = new AbortController()
   const { scope, repairs, designs } = createScope(parts, stopping.signal)
   const tellOthers = parts.onDesignWritten ?? (async () => {})
-  const viewScope = views
+  const viewScope: FindScope | undefined = views
     && {
       ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
       indexIds: new IndexIds(), mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
+      openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
     }
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
@@ -195,6 +200,10 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
       const reduceAgain = present(views).reduceAgain(db, query.definition)
       return reduceView(present(viewScope), db, { ...query, reduceAgain }, context)
     },
+    find: async (db, query, context) => find(present(viewScope), db, query, context),
+    countMatches: async (db, query, context) => countMatches(present(viewScope), db, query, context),
+    estimateRows: async (db, candidates, read, context) =>
+      estimateRows(present(viewScope), db, candidates, read, context),
     tryView: async (db, definition, rows, { signal }) => present(views).tryView(db, definition, rows, signal),
     viewInfo: async (db, definitions, context) => viewInfo(present(viewScope), db, definitions, context),
     cleanViews: async (db, used, context) => cleanViews(present(viewScope), db, used, context),
@@ -212,7 +221,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   }
 }
 
-function present<Part extends ViewParts | ViewScope>(part: Part | undefined): Part {
+function present<Part extends ViewParts | FindScope>(part: Part | undefined): Part {
   if (part === undefined) throw new ApiError('not_implemented')
   return part
 }

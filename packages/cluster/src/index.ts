@@ -11,6 +11,7 @@ export type { CoordinatorNode, CoordinatorParts, ViewParts } from './coordinator
 export { defaultCoordinatorOptions } from './contracts/coordinator-options.ts'
 export type { CoordinatorOptions } from './contracts/coordinator-options.ts'
 export type { ReplicaDirectory } from './replicas/replica-directory.ts'
+export * from './contracts/find-query.ts'
 export * from './contracts/view-query.ts'
 export { IndexBehindError } from './views/index-behind-error.ts'
 export type { BuildProgress } from './views/index-behind-error.ts'

@@ -168,7 +168,7 @@ export class ReplicaWorld {
   }
 
   coordinator(
-    node: string, parts: Pick<CoordinatorParts, 'onMissed' | 'onDesignWritten'> = {},
+    node: string, parts: Pick<CoordinatorParts, 'onMissed' | 'onDesignWritten' | 'views'> = {},
   ): CoordinatorNode {
     return createCoordinator({
       runtime: this.runtime(node), control: { node, state: () => this.state() }, replicas: this.directory(node),

@@ -8,6 +8,7 @@ import type {
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { DesignDocument, DesignDocuments } from './design-document.ts'
+import type { CountQuery, FindAnswer, FindQuery, IndexRanges, MatchCount } from './find-query.ts'
 import type { ReduceQuery, ViewAnswer, ViewGroup, ViewInfo, ViewQuery } from './view-query.ts'
 
 /** The client request that an operation of the coordinator serves. */
@@ -331,6 +332,25 @@ export interface Coordinator {
   databaseState(db: DatabaseRecord, context: OperationContext): Promise<DatabaseState>
   /** The caller must close the feed, even after a failure. */
   openChanges(db: DatabaseRecord, options: ChangesOptions, context: OperationContext): Promise<ChangesFeed>
+  /**
+   * Returns the documents that match a selector.
+   *
+   * @throws IndexBehindError when an index was not built within `timeoutMs`; ApiError `too_large` when a sort in memory
+   * needs more than it may. Errors of reads reject `matches`
+   */
+  find(db: DatabaseRecord, query: FindQuery, context: OperationContext): Promise<FindAnswer>
+  /** Counts the documents that match a selector. @throws IndexBehindError as `find` */
+  countMatches(db: DatabaseRecord, query: CountQuery, context: OperationContext): Promise<MatchCount>
+  /**
+   * Estimates the numbers of rows that a query would read of several indexes, in order. A number is undefined when the
+   * index is not built, or was not read in time. Never rejects.
+   *
+   * @param scope the partition that the query reads; absent: the whole database
+   */
+  estimateRows(
+    db: DatabaseRecord, candidates: readonly IndexRanges[], scope: { readonly partition?: string },
+    context: OperationContext,
+  ): Promise<readonly (number | undefined)[]>
   /**
    * Returns rows of a view in the order of its index.
    *

@@ -1,4 +1,5 @@
 import type { RowSequence } from '@sectional/core'
+import { makeHeap, sink } from './binary-heap.ts'
 
 export interface RowMergeOptions<Row> {
   /** Returns less than zero when `a` comes before `b` in the order of the sources and of the result. */
@@ -41,7 +42,7 @@ export async function* mergeRows<Row>(
   try {
     const filled = await settleAll(cursors.map(fill))
     const heap = cursors.filter((_, i) => filled[i])
-    for (let i = (heap.length >> 1) - 1; i >= 0; i--) sink(heap, i, before)
+    makeHeap(heap, before)
     let toSkip = skip
     let rest = limit ?? Infinity
     let out: Row[] = []
@@ -85,7 +86,7 @@ export function mergeLists<Row>(
   }
   const heap = filled.map((list): ListCursor<Row> => ({ list, at: 0, row: list.at(0)! }))
   const before = (a: ListCursor<Row>, b: ListCursor<Row>): boolean => compare(a.row, b.row) < 0
-  for (let i = (heap.length >> 1) - 1; i >= 0; i--) sink(heap, i, before)
+  makeHeap(heap, before)
   const merged: Row[] = []
   while (heap.length > 0 && merged.length < end) {
     const top = heap[0]!
@@ -119,21 +120,5 @@ async function fill<Row>(cursor: Cursor<Row>): Promise<boolean> {
     cursor.page = next.value
     cursor.at = 0
     return true
-  }
-}
-
-function sink<Cursor>(heap: Cursor[], from: number, before: (a: Cursor, b: Cursor) => boolean): void {
-  let at = from
-  for (;;) {
-    const left = 2 * at + 1
-    const right = left + 1
-    let first = at
-    if (left < heap.length && before(heap[left]!, heap[first]!)) first = left
-    if (right < heap.length && before(heap[right]!, heap[first]!)) first = right
-    if (first === at) return
-    const moved = heap[at]!
-    heap[at] = heap[first]!
-    heap[first] = moved
-    at = first
   }
 }

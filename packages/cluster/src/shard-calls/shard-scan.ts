@@ -20,6 +20,8 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
   readonly open: (peer: Peer, rest: ScanRest<Position>, call: CallContext) => AsyncIterable<readonly Row[]>
   /** Returns the position directly after a row, at which another replica can continue. */
   readonly behind: (row: Row) => Position
+  /** Returns by how many the rows of a page reduce the limit. Absent: by one for each row. */
+  readonly countOf?: (rows: readonly Row[]) => number
 }
 
 /**
@@ -29,7 +31,7 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
  * @throws ApiError when no replica is left
  */
 export async function* scanShard<Row, Position>(
-  scope: CoordinatorScope, place: ShardPlace, { open, behind, start, limit }: ShardScan<Row, Position>,
+  scope: CoordinatorScope, place: ShardPlace, { open, behind, countOf, start, limit }: ShardScan<Row, Position>,
   context: OperationContext,
 ): AsyncGenerator<readonly Row[]> {
   const call: CallContext = {
@@ -52,7 +54,7 @@ export async function* scanShard<Row, Position>(
         if (last === undefined) continue
         failed.clear()
         from = behind(last)
-        if (left !== undefined) left -= page.length
+        if (left !== undefined) left -= countOf?.(page) ?? page.length
         yield page
         if (left !== undefined && left <= 0) return
       }

@@ -73,7 +73,8 @@ export class ShardAnswer<Place, Row extends Place> implements ShardRows<Row> {
         if (page === undefined) return undefined
         if (page.length === 0) continue
         const { limit } = this.#rest
-        this.#rest = { after: page.at(-1)!, ...(limit !== undefined && { limit: limit - page.length }) }
+        const taken = this.#request.countOf?.(page) ?? page.length
+        this.#rest = { after: page.at(-1)!, ...(limit !== undefined && { limit: limit - taken }) }
         this.#index.advanced()
         return page
       } catch (error) {

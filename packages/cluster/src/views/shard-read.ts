@@ -11,6 +11,8 @@ export interface ReadIndex<Place, Row> {
   ) => AsyncIterable<readonly (IndexHead | Row)[]>
   /** The same for a local index that is in memory. */
   readonly immediate: (indexes: ImmediateIndexReads, read: IndexRead<Place>) => ImmediateAnswer<Row> | undefined
+  /** Returns by how many the rows of a page reduce the limit. Absent: by one for each row. */
+  readonly countOf?: (rows: readonly Row[]) => number
 }
 
 /** The rows of one shard, of which the first page is there. */
@@ -30,6 +32,7 @@ export interface ShardRead<Place, Row> {
   readonly update: boolean | 'lazy'
   readonly read: Pick<IndexRead<Place>, 'ranges' | 'descending'>
   readonly open: ReadIndex<Place, Row>['call']
+  readonly countOf?: ReadIndex<Place, Row>['countOf']
   /** The last write that the answer must contain with `update=true` (`UnconfirmedWrites.newest`). */
   readonly newest: number
   /** Milliseconds to wait for builds when another replica takes over. */

@@ -9,6 +9,12 @@ import type { ReadIndex, ReadRest, ShardRows } from './shard-read.ts'
 import type { ViewQuery } from '../contracts/view-query.ts'
 import type { ViewScope } from './view-scope.ts'
 
+/** What a query reads of the index of each shard. */
+export interface ShardsQuery<Place> extends Omit<ViewQuery, 'partition'> {
+  /** Only rows strictly behind this place in the order of the answer. */
+  readonly after?: Place
+}
+
 /** The answers of all shards that a query reads, in the order of their ranges. */
 export interface ViewShards<Row> {
   /** The id of the index (`indexId`). */
@@ -38,14 +44,17 @@ export function viewPlaces(
  * shard has no replica left
  */
 export async function openShards<Place, Row extends Place>(
-  scope: ViewScope, places: readonly ShardPlace[], query: ViewQuery, read: ReadIndex<Place, Row>,
+  scope: ViewScope, places: readonly ShardPlace[], query: ShardsQuery<Place>, read: ReadIndex<Place, Row>,
   context: OperationContext,
 ): Promise<ViewShards<Row>> {
-  const { definition, update, ranges, descending, skip, limit } = query
+  const { definition, update, ranges, descending, after, skip, limit } = query
   const { newest } = scope.unconfirmed
-  const rest: ReadRest<Place> = places.length === 1
-    ? { skip, ...(limit !== null && { limit }) }
-    : { ...(limit !== null && { limit: limit === 0 ? 0 : skip + limit }) }
+  const rest: ReadRest<Place> = {
+    ...(after && { after }),
+    ...(places.length === 1
+      ? { skip, ...(limit !== null && { limit }) }
+      : limit !== null && { limit: limit === 0 ? 0 : skip + limit }),
+  }
   const index = scope.indexIds.of(definition)
   const immediate = { index, read: { ranges, descending }, update, newest }
   const inMemory = places.map(place => immediateRows(scope, place, immediate, rest, read))
@@ -57,7 +66,7 @@ export async function openShards<Place, Row extends Place>(
 }
 
 interface ShardsRead<Place, Row> {
-  readonly query: ViewQuery
+  readonly query: ShardsQuery<Place>
   readonly newest: number
   readonly rest: ReadRest<Place>
   readonly read: ReadIndex<Place, Row>
@@ -73,6 +82,7 @@ async function openAll<Place, Row extends Place>(
   const signal = AbortSignal.any([disconnected, closed.signal])
   const request = {
     definition, update, read: { ranges, descending }, open: read.call, newest, timeoutMs, requestId, signal,
+    ...(read.countOf && { countOf: read.countOf }),
   }
   const deadline = scope.runtime.clock.monotonic() + timeoutMs
   const answers: ShardRows<Row>[] = []

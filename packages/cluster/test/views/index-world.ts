@@ -4,6 +4,7 @@ import type {
   ChangeReplica, IndexDefinition, IndexReplica, IndexRow, RowBound, RowRange, ShardId,
 } from '@sectional/core'
 import { MemoryIndexReplica } from '@sectional/core/index-replica-memory'
+import type { MemoryIndexReplicaOptions } from '@sectional/core/index-replica-memory'
 import type { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import type { CoordinatorNode } from '../../src/coordinator-node.ts'
 import { defaultCoordinatorOptions } from '../../src/contracts/coordinator-options.ts'
@@ -14,10 +15,12 @@ import { IndexIds } from '../../src/views/index-ids.ts'
 import { MergedGroups } from '../../src/views/merged-groups.ts'
 import { NewestReaders } from '../../src/views/newest-readers.ts'
 import { defaultViewOptions } from '../../src/views/view-scope.ts'
-import type { ViewOptions, ViewScope } from '../../src/views/view-scope.ts'
+import type { IndexDirectory, ViewOptions, ViewScope } from '../../src/views/view-scope.ts'
 import type { ViewQuery } from '../../src/contracts/view-query.ts'
 import { edit, faultyCall, faultyPages, noted, ReplicaWorld, request } from '../replica-world.ts'
 import type { TestLink, WorldOptions } from '../replica-world.ts'
+
+type Indexer = MemoryIndexReplicaOptions['indexer']
 
 /** What a document of the tests contains: it emits a row with the value for each of the keys. */
 export interface TestDocument { readonly id: string; readonly keys: readonly unknown[]; readonly value: number }
@@ -53,7 +56,12 @@ export class IndexWorld extends ReplicaWorld {
   /** Returns the one coordinator of a node, because queries depend on the writes that it has acknowledged. */
   override coordinator(node: string): CoordinatorNode {
     let coordinator = this.#coordinators.get(node)
-    if (coordinator === undefined) this.#coordinators.set(node, coordinator = super.coordinator(node))
+    if (coordinator === undefined) {
+      coordinator = super.coordinator(node, { views: {
+        indexes: this.indexDirectory(node), options: this.#viewOptions, reduceAgain: notReduced, tryView: notReduced,
+      } })
+      this.#coordinators.set(node, coordinator)
+    }
     return coordinator
   }
 
@@ -69,8 +77,18 @@ export class IndexWorld extends ReplicaWorld {
       access: new ReplicaAccess(node, this.directory(node), health, () => this.state().databases),
       background: new BackgroundWork(), unconfirmed: this.coordinator(node).unconfirmed,
       indexIds: new IndexIds(), mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
-      indexes: { indexes: (to, shard) => new FaultyIndexes({ world: this, from: node, node: to, shard }) },
+      indexes: this.indexDirectory(node),
     }
+  }
+
+  /** Returns the way from a node to the indexes of all replicas. */
+  indexDirectory(from: string): IndexDirectory {
+    return { indexes: (node, shard) => new FaultyIndexes({ world: this, from, node, shard }) }
+  }
+
+  /** The functions of definitions. */
+  protected get indexer(): Indexer {
+    return testIndexer
   }
 
   /** Writes documents on all replicas of their shards. */
@@ -99,7 +117,9 @@ export class IndexWorld extends ReplicaWorld {
     let indexes = this.#indexes.get(replica)
     if (indexes === undefined) {
       const changes = new HeldChanges({ replica, gate: () => this.#gates.get(node)?.promise })
-      indexes = new MemoryIndexReplica({ replica: changes, documents: replica, indexer, clock: this.clock })
+      indexes = new MemoryIndexReplica({
+        replica: changes, documents: replica, indexer: this.indexer, clock: this.clock,
+      })
       this.#indexes.set(replica, indexes)
     }
     return indexes
@@ -135,14 +155,18 @@ export class IndexWorld extends ReplicaWorld {
   }
 }
 
-const indexer = {
-  map: (_definition: IndexDefinition, { id, body }: { readonly id: string; readonly body?: Uint8Array }) => {
+const testIndexer: Indexer = {
+  map: (_definition, { id, body }) => {
     const { keys, value } = JSON.parse(String(Buffer.from(body!))) as TestDocument
     return keys.map(key => ({ key: encoder.encode(key), value: encoded({ key, id, value }) }))
   },
-  groupOf: (key: string, level: number): string => encoder.groupKey(key, level),
-  reduce: (_definition: IndexDefinition, rows: readonly { readonly value: Uint8Array }[]): Uint8Array =>
+  groupOf: (key, level) => encoder.groupKey(key, level),
+  reduce: (_definition, rows) =>
     encoded({ ...decoded(rows[0]!.value), id: '', value: sumOf(rows.map(({ value }) => value)) }),
+}
+
+function notReduced(): never {
+  throw new Error('the tests reduce by themselves')
 }
 
 function encoded(row: TestRow): Uint8Array {

@@ -1,0 +1,92 @@
+import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace } from '@sectional/core'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+import type { FindQuery, FindQuerySource } from '../contracts/find-query.ts'
+import type { OperationContext } from '../contracts/coordinator.ts'
+import type { ShardPlace } from '../replicas/replica-access.ts'
+import { scanShard } from '../shard-calls/shard-scan.ts'
+import { openShards, viewPlaces } from '../views/view-shards.ts'
+import type { FindScope } from './find-scope.ts'
+
+export type ShardFindRow = FoundDocument | FindProgress
+
+/** What is asked of each shard. */
+export interface ShardFind extends Pick<FindQuery, 'source' | 'update' | 'timeoutMs' | 'partition'>,
+  Pick<FindRequest, 'selector' | 'descending' | 'after' | 'limit' | 'documents' | 'countOnly'> {}
+
+/** The answers of all shards that a query reads. */
+export interface FoundInShards {
+  /** In the order of the shards' ranges. Each can be read once, in pages with at least one row. */
+  readonly sources: readonly AsyncIterable<readonly ShardFindRow[]>[]
+  /** Ends all calls. */
+  close(): Promise<void>
+}
+
+/**
+ * Begins to look for matches in each shard on one replica. When that replica fails, another one continues behind the
+ * last place that was reported.
+ *
+ * @throws IndexBehindError when an index was not built within `timeoutMs`; ApiError when a shard has no replica left.
+ * Without an index, both are thrown when the sources are read
+ */
+export async function findInShards(
+  scope: FindScope, db: DatabaseRecord, find: ShardFind, context: OperationContext,
+): Promise<FoundInShards> {
+  const { source } = find
+  return source.kind === 'index'
+    ? findInIndexes(scope, db, find, source, context)
+    : findInDocuments(scope, db, find, source, context)
+}
+
+async function findInIndexes(
+  scope: FindScope, db: DatabaseRecord, find: ShardFind, { definition, ranges }: FindQuerySource & { kind: 'index' },
+  context: OperationContext,
+): Promise<FoundInShards> {
+  const { selector, descending, after, limit = null, documents, countOnly, update, timeoutMs } = find
+  const tested = { selector, descending, documents, ...(countOnly === true && { countOnly }) }
+  const query = { definition, ranges, descending, skip: 0, limit, update, timeoutMs, ...(after && { after }) }
+  const { answers, close } = await openShards<ScannedPlace, ShardFindRow>(scope, viewPlaces(scope, db, find), query, {
+    call: (indexes, { index, through, ranges: read, after: last, limit: left }, call) => indexes.find({
+      ...tested, source: { kind: 'index', index, through, ranges: read },
+      ...(last && { after: placeOf(last) }), ...(left !== undefined && { limit: left }),
+    }, call),
+    immediate: () => undefined,
+    countOf: matchesOf,
+  }, context)
+  return { sources: answers.map(answer => answer.pages()), close }
+}
+
+async function findInDocuments(
+  scope: FindScope, db: DatabaseRecord, find: ShardFind, source: FindQuerySource & { kind: 'documents' },
+  { signal: disconnected, requestId }: OperationContext,
+): Promise<FoundInShards> {
+  const { selector, descending, after, limit, documents, countOnly } = find
+  const closed = new AbortController()
+  const context = { requestId, signal: AbortSignal.any([disconnected, closed.signal]) }
+  const request = { selector, source, descending, documents, ...(countOnly === true && { countOnly }) }
+  const sources = placesOf(scope, db, find, source).map(place => scanShard<ShardFindRow, ScannedPlace>(scope, place, {
+    open: (peer, { start, limit: left }, call) => scope.indexes.indexes(peer.node, place.id).find({
+      ...request, ...(start && { after: start }), ...(left !== undefined && { limit: left }),
+    }, call) as AsyncIterable<readonly ShardFindRow[]>,
+    behind: placeOf,
+    countOf: matchesOf,
+    ...(after && { start: after }), ...(limit !== undefined && { limit }),
+  }, context))
+  return { sources, close: async () => closed.abort() }
+}
+
+/** Returns the shards whose documents a query reads. One document is in one shard. */
+function placesOf(
+  scope: FindScope, db: DatabaseRecord, find: ShardFind, { start, end }: FindQuerySource & { kind: 'documents' },
+): readonly ShardPlace[] {
+  const isOne = start !== undefined && start.id === end?.id
+  return isOne ? [scope.access.placeOf(db, start.id)] : viewPlaces(scope, db, find)
+}
+
+function placeOf({ range, key, id, number }: ScannedPlace): ScannedPlace {
+  return { range, key, id, number }
+}
+
+/** Returns by how many matches a page reduces the limit. */
+function matchesOf(rows: readonly FindRow[]): number {
+  return rows.reduce((count, { kind }) => kind === 'found' ? count + 1 : count, 0)
+}

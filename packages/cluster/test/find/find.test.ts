@@ -1,0 +1,258 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { ApiError } from '@sectional/core'
+import type { FindQuery } from '../../src/contracts/find-query.ts'
+import { request } from '../replica-world.ts'
+import { collect } from '../views/index-world.ts'
+import { FindWorld, indexSource, naiveFind } from './find-world.ts'
+import type { StoredDocument } from './find-world.ts'
+
+const documents: readonly StoredDocument[] = Array.from({ length: 60 }, (_, i) => ({
+  _id: `d${String(i).padStart(2, '0')}`, group: i % 4, ...(i % 5 > 0 && { rank: (i * 7) % 11 }), note: `note ${i}`,
+}))
+const byId = ['_id']
+
+async function filled(options: ConstructorParameters<typeof FindWorld>[0] = {}): Promise<FindWorld> {
+  const world = new FindWorld({ q: 3, ...options })
+  await world.put(documents)
+  return world
+}
+
+function verbs(world: FindWorld): readonly string[] {
+  return world.calls.map(({ node, verb }) => `${verb} ${node}`)
+}
+
+async function expectError(work: Promise<unknown>, error: string): Promise<ApiError> {
+  const failure = await work.then(() => undefined, (reason: unknown) => reason)
+  expect(failure).to.be.instanceOf(ApiError).with.property('error', error)
+  return failure as ApiError
+}
+
+describe('a query by selector', () => {
+  it('returns for every option the same documents as a filter and a sort of one array', async () => {
+    const world = await filled({ q: 4, coordinator: { listPageRows: 7 } })
+    const selectors = fc.constantFrom(
+      {}, { group: 2 }, { rank: { $gt: 3 } }, { $or: [{ group: 1 }, { rank: 5 }] }, { rank: { $exists: false } },
+      { note: 'note 17' }, { group: 9 },
+    )
+    const options = fc.record({
+      selector: selectors, columns: fc.constantFrom([], ['group'], ['rank'], ['group', 'rank']),
+      descending: fc.boolean(), skip: fc.nat(12), limit: fc.option(fc.nat(12)),
+    })
+    await fc.assert(fc.asyncProperty(options, async ({ selector, columns, descending, skip, limit }) => {
+      const source: FindQuery['source'] = columns.length === 0 ? { kind: 'documents' } : indexSource(columns)
+      const query = { selector: JSON.stringify(selector), source, descending, skip, limit }
+      const all = naiveFind(documents, selector, columns.length === 0 ? byId : columns, descending)
+      const expected = limit === 0 ? [] : all.slice(skip, limit === null ? undefined : skip + limit)
+      const answer = await world.find('b', query)
+      expect(answer.ids).to.deep.equal(expected)
+      const taken = limit === 0 ? [] : all.slice(0, limit === null ? undefined : skip + limit)
+      expect(answer.lastPosition()?.id).to.equal(taken.at(-1))
+      expect(world.openScans).to.equal(0)
+    }), { numRuns: 100 })
+  })
+
+  it('continues behind the last place of a page, in both directions', async () => {
+    const world = await filled()
+    for (const [source, columns] of [[{ kind: 'documents' }, byId], [indexSource(['group']), ['group']]] as const) {
+      for (const descending of [false, true]) {
+        const ids: string[] = []
+        let after: FindQuery['after']
+        for (;;) {
+          const page = await world.find('a', { source, descending, limit: 7, ...(after && { after }) })
+          if (page.ids.length === 0) break
+          ids.push(...page.ids)
+          after = page.lastPosition()
+        }
+        expect(ids).to.deep.equal(naiveFind(documents, {}, columns, descending))
+      }
+    }
+  })
+
+  it('reports what replicas have examined, and reads no document for a covering index', async () => {
+    const world = await filled()
+    world.pageRows = 100
+    const selector = JSON.stringify({ group: 2 })
+    const [scan, index, covered] = await Promise.all([
+      world.find('a', { selector }), world.find('a', { selector, source: indexSource(['group'], [2], [2, {}]) }),
+      world.find('a', { selector, source: indexSource(['group'], [2], [2, {}]), documents: 'none' }),
+    ])
+    expect(scan.statistics()).to.include({ keysExamined: 60, documentsExamined: 60 })
+    expect(index.statistics()).to.include({ keysExamined: 15, documentsExamined: 15 })
+    expect(covered.statistics()).to.include({ keysExamined: 15, documentsExamined: 0 })
+    expect(covered.ids).to.deep.equal(index.ids)
+    expect(covered.matches[0]).not.to.have.property('body')
+  })
+
+  it('asks each shard for as many matches as the answer can need', async () => {
+    const world = await filled()
+    world.pageRows = 100
+    await world.find('a', { source: indexSource(['group']) })
+    const { statistics } = await world.find('a', { source: indexSource(['group']), skip: 1, limit: 2 })
+    expect(statistics().documentsExamined).to.be.at.most(3 * world.db.shards.length)
+  })
+
+  it('asks only the shard of the partition', async () => {
+    const world = new FindWorld({ q: 4, partitioned: true })
+    await world.put(['a', 'b', 'c', 'd', 'e'].flatMap(partition =>
+      [1, 2, 3].map(number => ({ _id: `${partition}:${number}`, number }))))
+    world.calls.length = 0
+    const { ids } = await world.find('a', {
+      partition: 'c',
+      source: { kind: 'documents', start: { id: 'c:', inclusive: true }, end: { id: 'c;', inclusive: false } },
+    })
+    expect(ids).to.deep.equal(['c:1', 'c:2', 'c:3'])
+    expect(verbs(world).filter(call => call.startsWith('find'))).to.have.lengthOf(1)
+  })
+
+  it('ends its calls when it is closed before its end', async () => {
+    const world = await filled()
+    for (const source of [{ kind: 'documents' }, indexSource(['group'])] as const) {
+      const answer = await world.open('a', { source })
+      const matches = answer.matches[Symbol.asyncIterator]()
+      await world.during(matches.next())
+      await matches.return?.()
+      await answer.close()
+      await world.clock.advance(0)
+      expect(world.openScans).to.equal(0)
+    }
+  })
+
+  it('returns the leaves of documents with conflicts', async () => {
+    const world = await filled()
+    const path = { start: 1, ids: ['f'.repeat(32)] }
+    const write = { id: 'd03', path, deleted: false, body: Buffer.from('{"group":3}') }
+    await world.during(world.coordinator('a').storeRevisions(world.db, [write], { w: 3 }, request()))
+    const { matches } = await world.find('a', { selector: '{"_id":"d03"}', documents: 'leaves' })
+    expect(matches.map(({ leaves }) => leaves?.length)).to.deep.equal([2])
+  })
+})
+
+describe('a query by selector whose replica', () => {
+  const sources = [{ kind: 'documents' }, indexSource(['group'])] as const
+
+  it('fails in the middle of the answer continues on another one, without documents twice or missing', async () => {
+    const world = await filled({ nodes: ['a', 'b', 'c', 'out'], n: 3 })
+    for (const node of ['a', 'b', 'c']) {
+      // Every replica has the index, so that any of them can continue.
+      await world.find(node, { source: indexSource(['group']) })
+    }
+    world.faults.set('a', { kind: 'break-scan', afterPages: 2 })
+    world.faults.set('b', { kind: 'break-scan', afterPages: 1 })
+    for (const source of sources) {
+      for (const descending of [false, true]) {
+        const columns = source.kind === 'documents' ? byId : ['group']
+        world.calls.length = 0
+        for (const selector of [{}, { group: { $gt: 1 } }, { note: 'note 41' }]) {
+          const { ids } = await world.find('out', { selector: JSON.stringify(selector), source, descending })
+          expect(ids).to.deep.equal(naiveFind(documents, selector, columns, descending))
+        }
+        expect(new Set(world.calls.map(({ node }) => node))).to.include.keys('a', 'b')
+        const { ids } = await world.find('out', { source, descending, skip: 5, limit: 30 })
+        expect(ids).to.deep.equal(naiveFind(documents, {}, columns, descending).slice(5, 35))
+      }
+    }
+    expect(world.openScans).to.equal(0)
+  })
+
+  it('fails in the middle never returns rows of two states of an index', async () => {
+    const world = await filled({ q: 1, nodes: ['a', 'b', 'out'], n: 2, coordinator: { listPageRows: 7 } })
+    const answer = await world.open('out', { source: indexSource(['group']) })
+    await world.put([{ _id: 'd59', group: -1 }])
+    world.faults.set('a', { kind: 'break-scan', afterPages: 0 })
+    await expectError(world.during(collect(answer.matches)), 'service unavailable')
+    await answer.close()
+  })
+
+  it('is silent is replaced by another one', async () => {
+    const world = await filled({ nodes: ['a', 'b', 'out'], n: 2 })
+    for (const source of sources) {
+      await world.find('out', { source })
+      world.faults.set('a', { kind: 'hang' })
+      const began = world.clock.monotonic()
+      expect((await world.find('out', { source })).ids).to.have.lengthOf(60)
+      expect(world.clock.monotonic() - began).to.be.below(2_500)
+      world.faults.clear()
+    }
+  })
+
+  it('is the last one that fails reports that', async () => {
+    const world = await filled({ nodes: ['a', 'out'], n: 1 })
+    for (const source of sources) {
+      await world.find('out', { source })
+      world.cut('out', 'a')
+      await expectError(world.find('out', { source }), 'service unavailable')
+      world.heal()
+    }
+  })
+})
+
+describe('the freshness of a query by selector', () => {
+  it('contains the writes that the same node has acknowledged, although replicas missed them', async () => {
+    for (const source of [{ kind: 'documents' }, indexSource(['group'])] as const) {
+      const world = await filled({ nodes: ['a', 'b', 'c', 'out'], n: 3, q: 1 })
+      await world.find('out', { source })
+      world.cut('out', 'a')
+      await world.put([{ _id: 'new', group: 1 }], 'out', 2)
+      world.heal()
+      expect((await world.find('out', { source })).ids).to.include('new')
+    }
+  })
+
+  it('with update=false is that of the index, and builds nothing', async () => {
+    const world = await filled()
+    const source = indexSource(['group'])
+    expect((await world.find('a', { source, update: false })).ids).to.deep.equal([])
+    await world.find('a', { source })
+    await world.put([{ _id: 'new', group: 1 }])
+    expect((await world.find('a', { source, update: false })).ids).not.to.include('new')
+    expect((await world.find('a', { source })).ids).to.include('new')
+  })
+})
+
+describe('a query by selector with r', () => {
+  it('tests the selector on what r replicas know together', async () => {
+    for (const source of [{ kind: 'documents' }, indexSource(['group'], [1], [77, {}])] as const) {
+      const world = await filled({ n: 3, q: 1 })
+      world.isolate('a')
+      await world.put([{ _id: 'd01', group: 77 }], 'b', 2)
+      world.heal()
+      const query = { selector: '{"group":1}', source }
+      expect((await world.find('a', query)).ids).to.include('d01')
+      const quorum = await world.find('a', { ...query, r: 3 })
+      expect(quorum.ids).to.have.lengthOf(14).and.not.to.include('d01')
+      const { documentsExamined, quorumDocumentsExamined } = quorum.statistics()
+      expect(documentsExamined).to.equal(0)
+      expect(quorumDocumentsExamined).to.be.at.least(15)
+    }
+  })
+})
+
+describe('a query by selector that is sorted in memory', () => {
+  const sort = { fields: [['rank']], rowsMax: 100 }
+
+  it('has the order of an index on the fields, in pages of any size', async () => {
+    const world = await filled()
+    for (const descending of [false, true]) {
+      const expected = naiveFind(documents, { group: { $lt: 3 } }, ['rank'], descending)
+      const query = { selector: '{"group":{"$lt":3}}', sort, descending }
+      expect((await world.find('a', query)).ids).to.deep.equal(expected)
+      expect((await world.find('a', { ...query, skip: 3, limit: 10 })).ids).to.deep.equal(expected.slice(3, 13))
+      const first = await world.find('a', { ...query, limit: 10 })
+      const { ids } = await world.find('a', { ...query, after: first.lastPosition()!, limit: 10 })
+      expect(ids).to.deep.equal(expected.slice(10, 20))
+      expect((await world.find('a', { ...query, source: indexSource(['group']) })).ids).to.deep.equal(expected)
+    }
+  })
+
+  it('is refused when it would have to hold more documents than it may', async () => {
+    const world = await filled()
+    const few = { fields: [['rank']], rowsMax: 20 }
+    expect((await world.find('a', { sort: few, skip: 8, limit: 12 })).ids).to.have.lengthOf(12)
+    for (const [skip, limit] of [[9, 12], [0, null]] as const) {
+      const { reason } = await expectError(world.find('a', { sort: few, skip, limit }), 'too_large')
+      expect(reason).to.include('mango/sort_rows_max').and.to.include('20').and.to.include('create an index')
+    }
+    expect(world.openScans).to.equal(0)
+  })
+})
