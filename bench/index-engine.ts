@@ -80,7 +80,8 @@ async function measure(count: number): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'index-engine-'))
   const clock = new RealClock()
   const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
-  const store = await IndexStore.open({ storage: new LevelStorage({ directory }), log, random: new RealRandom() })
+  const storage = new LevelStorage({ directory })
+  const store = await IndexStore.open({ storage, log, random: new RealRandom(), clock })
   const changes = new Changes()
   const indexes = new ShardIndexes({
     owner: 'bench', store, replica: changes as unknown as ChangeReplica, indexer, queue: new BuildQueue(clock), clock,

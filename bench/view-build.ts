@@ -61,7 +61,7 @@ async function measure(name: string, definition: IndexDefinition, sandbox: Sandb
   const turns = new Turns(clock)
   const directory = mkdtempSync(join(tmpdir(), 'view-build-'))
   const store = await IndexStore.open({
-    storage: new LevelStorage({ directory }), log: new MemoryLog(), random: new RealRandom(),
+    storage: new LevelStorage({ directory }), log: new MemoryLog(), random: new RealRandom(), clock,
   })
   const indexes = new ShardIndexes({
     owner: 'bench', store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(clock), clock, turns,

@@ -238,7 +238,7 @@ export class IndexHost {
       if (ids.length > 0) await store.drop(history, ids)
     } catch (error) {
       this.#parts.log.warn({ error: String(error) },
-        'the indexes of a replica that is gone could not be removed; the next start of the node tries it again')
+        'the indexes of a replica that is gone could not be removed; it is tried again')
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { IndexDefinition } from '@sectional/core'
 import { indexId } from '@sectional/core'
-import type { Log, Random, Storage, Store, WriteBatch } from '@sectional/runtime'
+import type { Clock, Log, Random, Storage, Store, Timer, WriteBatch } from '@sectional/runtime'
 import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 import { directoryKeys, IndexKeys, PlaceRanges } from './index-keys.ts'
@@ -14,12 +14,15 @@ import { ReductionCache } from './reduction-cache.ts'
 
 export const indexStoreName = 'indexes'
 const runBytes = 8
+/** Milliseconds until the removal of dropped indexes is tried again after it has failed. */
+const reclaimRetryMs = 60_000
 
 /** An index in the directory. */
 export interface StoredIndex extends DirectoryRecord { readonly keys: IndexKeys }
 
 interface StoreParts {
   readonly storage: Storage
+  readonly clock: Clock
   readonly log: Log
   readonly random: Random
   /** Absent values have their defaults. */
@@ -52,12 +55,13 @@ export class IndexStore {
   readonly #indexes = new Map<string, Map<string, StoredIndex>>()
   /**
    * Indexes that were replaced or dropped while no write has recorded it yet, by prefix. If such a write fails, the
-   * next one records it, so that the space of the index is reclaimed.
+   * next one records it, at the latest after `reclaimRetryMs`, so that the space of the index is reclaimed.
    */
   readonly #unrecorded = new Map<number, { readonly owner: string; readonly id: string }>()
   /** The prefixes of dropped indexes whose keys are not cleared yet. */
   readonly #dropped: Set<number>
   #clearing: Promise<void> | undefined
+  #retry: Timer | undefined
   #closed = false
   #isDamaged = false
 
@@ -197,7 +201,17 @@ export class IndexStore {
   }
 
   /** Writes to the directory, and records there which indexes were replaced or dropped. Then their keys are cleared. */
-  async #writeDirectory(fill: (batch: WriteBatch) => void = () => {}): Promise<void> {
+  async #writeDirectory(fill?: (batch: WriteBatch) => void): Promise<void> {
+    try {
+      await this.#recordDropped(fill)
+    } catch (error) {
+      this.#retryLater()
+      throw error
+    }
+    this.#clear()
+  }
+
+  async #recordDropped(fill: (batch: WriteBatch) => void = () => {}): Promise<void> {
     const removed = [...this.#unrecorded]
     await this.store.write(batch => {
       for (const [prefix, { owner, id }] of removed) {
@@ -207,8 +221,10 @@ export class IndexStore {
       }
       fill(batch)
     })
-    for (const [prefix] of removed) this.#unrecorded.delete(prefix)
-    this.#drop(removed.map(([prefix]) => prefix))
+    for (const [prefix] of removed) {
+      this.#unrecorded.delete(prefix)
+      this.#dropped.add(prefix)
+    }
   }
 
   /** Waits until the keys of all indexes dropped so far are cleared, or clearing them has failed. */
@@ -219,6 +235,7 @@ export class IndexStore {
   /** Close the indexes of all owners first. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#retry?.cancel()
     await this.#clearing
     await this.store.close()
   }
@@ -229,24 +246,29 @@ export class IndexStore {
     return found
   }
 
-  #drop(prefixes: readonly number[]): void {
-    for (const prefix of prefixes) this.#dropped.add(prefix)
-    this.#clear()
-  }
-
-  /** Clears dropped indexes, one after the other. What fails is tried again at the next drop or start. */
+  /** Clears dropped indexes, one after the other. What fails is tried again later, or at the next drop or start. */
   #clear(): void {
-    if (this.#closed || this.#dropped.size === 0) return
+    if (this.#closed || this.#dropped.size + this.#unrecorded.size === 0) return
     this.#clearing ??= this.#clearAll()
       .catch((error: unknown) => {
         if (corruptionIn(error) !== undefined) return this.reportDamage(error)
-        this.#parts.log.warn({ error: String(toReplicaError(error)) },
-          'the space of dropped indexes could not be reclaimed; the next drop of an index tries it again')
+        this.#parts.log.warn({ error: String(toReplicaError(error)), retryMs: reclaimRetryMs },
+          'the space of dropped indexes could not be reclaimed; it is tried again')
+        this.#retryLater()
       })
       .finally(() => { this.#clearing = undefined })
   }
 
+  #retryLater(): void {
+    if (this.#closed) return
+    this.#retry ??= this.#parts.clock.setTimer(reclaimRetryMs, () => {
+      this.#retry = undefined
+      this.#clear()
+    })
+  }
+
   async #clearAll(): Promise<void> {
+    if (this.#unrecorded.size > 0) await this.#recordDropped()
     for (const prefix of this.#dropped) {
       if (this.#closed) return
       await this.store.clear(new IndexKeys(prefix).all())

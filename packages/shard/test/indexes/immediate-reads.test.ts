@@ -32,10 +32,10 @@ class World {
   indexes!: ShardIndexes
 
   async start(options: Partial<IndexOptions> = {}): Promise<this> {
-    this.store = await IndexStore.open({
-      storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), options,
-    })
     const clock = new RealClock()
+    this.store = await IndexStore.open({
+      storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock, options,
+    })
     this.indexes = new ShardIndexes({
       owner: 'shard', store: this.store, replica: this.replica, newest: () => this.newest, indexer,
       queue: new BuildQueue(clock), clock, turns: new Turns(clock),

@@ -75,7 +75,7 @@ class CrashWorld {
 
   async start(): Promise<void> {
     const random = new SeededRandom(++this.#starts)
-    this.#store = await IndexStore.open({ storage: this.#storage, log: silentLog, random })
+    this.#store = await IndexStore.open({ storage: this.#storage, log: silentLog, random, clock: new RealClock() })
     this.#open()
   }
 

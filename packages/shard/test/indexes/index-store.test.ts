@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { indexId } from '@sectional/core'
 import type { IndexDefinition } from '@sectional/core'
-import { MemoryDisk, MemoryLog, MemoryStorage, SeededRandom } from '@sectional/runtime'
+import { ManualClock, MemoryDisk, MemoryLog, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import { readIndexStore } from '../../src/indexes/index-store-check.ts'
 import { newState } from '../../src/indexes/index-records.ts'
 import { IndexStore } from '../../src/indexes/index-store.ts'
@@ -10,13 +10,15 @@ const definition: IndexDefinition = { kind: 'test', map: 'all', reduce: null, op
 const owner = 'a'.repeat(32)
 
 describe('the store of indexes', () => {
+  let clock: ManualClock
   let disk: MemoryDisk
   let store: IndexStore
 
   beforeEach(async () => {
+    clock = new ManualClock()
     disk = new MemoryDisk()
     store = await IndexStore.open({
-      storage: new MemoryStorage(disk), log: new MemoryLog(), random: new SeededRandom(1),
+      storage: new MemoryStorage(disk), log: new MemoryLog(), random: new SeededRandom(1), clock,
     })
     await create().written
   })
@@ -35,6 +37,18 @@ describe('the store of indexes', () => {
     await expectNoStrays(1)
     await store.drop(owner, [indexId(definition)])
     await expectNoStrays(0)
+  })
+
+  it('reclaims a dropped index when the disk has space again, without a further call', async () => {
+    disk.failNextWrite('full')
+    expect(await outcome(store.drop(owner, [indexId(definition)]))).to.match(/No space/)
+    disk.failNextWrite('full')
+    await clock.advance(60_000)
+    await store.cleared()
+    await clock.advance(60_000)
+    await expectNoStrays(0)
+    await store.close()
+    expect(clock.pendingTimers).to.equal(0)
   })
 
   function create(): { readonly written: Promise<void> } {

@@ -32,8 +32,8 @@ describe('a scan of thousands of ranges', () => {
     const replica = new MemoryShardReplica({ history: 'one' })
     const edits = Array.from({ length: documents }, (_, number) => edit(keyOf(number), null, {}))
     await replica.updateDocuments({ edits, revsLimit: 10 }, context)
-    store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1) })
     const clock = new RealClock()
+    store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock })
     indexes = new ShardIndexes({
       owner: 'shard', store, replica, newest: () => undefined, indexer, queue: new BuildQueue(clock), clock,
       turns: new Turns(clock),

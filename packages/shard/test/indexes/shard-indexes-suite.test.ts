@@ -21,8 +21,8 @@ const makeOn = (
   async (replica, indexer, documents) => {
     const newest = new NewestPosition(replica)
     const { storage, remove } = await openStorage()
-    const store = await IndexStore.open({ storage, log: silentLog, random: new SeededRandom(1) })
     const clock = new RealClock()
+    const store = await IndexStore.open({ storage, log: silentLog, random: new SeededRandom(1), clock })
     const indexes = new ShardIndexes({
       owner: 'shard', store, replica, newest: () => newest.position, indexer: suiteIndexer(indexer),
       queue: new BuildQueue(clock), clock, turns: new Turns(clock),

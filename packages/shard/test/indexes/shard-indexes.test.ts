@@ -38,8 +38,8 @@ class World {
 
   async start(queue = new BuildQueue(new RealClock()), replica: ChangeReplica = this.replica): Promise<this> {
     const random = new SeededRandom(++this.#starts)
-    this.store = await IndexStore.open({ storage: this.storage, log: silentLog, random })
     const clock = new RealClock()
+    this.store = await IndexStore.open({ storage: this.storage, log: silentLog, random, clock })
     this.indexes = new ShardIndexes({
       owner: 'shard', store: this.store, replica, indexer: this.indexer, queue, clock, turns: new Turns(clock),
     })

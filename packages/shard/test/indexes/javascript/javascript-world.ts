@@ -41,8 +41,11 @@ export class JavaScriptWorld {
   static async open(
     sandbox: Sandbox = new MemorySandbox(), limits: Pick<JavaScriptParts, 'reduceLimit' | 'onReduceOverflow'> = {},
   ): Promise<JavaScriptWorld> {
-    const store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1) })
-    const turns = new Turns(new RealClock())
+    const clock = new RealClock()
+    const store = await IndexStore.open({
+      storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock,
+    })
+    const turns = new Turns(clock)
     return new JavaScriptWorld({ sandbox, database: 'incarnation', turns, ...limits }, store)
   }
 
