@@ -39,7 +39,7 @@ const sum = (values: readonly Uint8Array[]): Uint8Array => {
 }
 
 const indexer: Indexer = {
-  version: '1',
+  versionOf: () => '1',
   map: async (_definition, documents) => documents.map(() => {
     const value = Buffer.alloc(40, ' ')
     value.writeDoubleBE(random(1000))

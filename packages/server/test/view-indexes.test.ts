@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { OperationContext, ViewQuery } from '@sectional/cluster'
 import { decodeReduced, decodeViewGroup, decodeViewRow, indexId, type IndexDefinition } from '@sectional/core'
-import { MemoryLog, MemorySandbox, RealClock, Turns } from '@sectional/runtime'
+import { MemoryLog, MemoryMachine, MemorySandbox, RealClock, Turns } from '@sectional/runtime'
 import { documentStoreName, type Indexer } from '@sectional/shard'
 import { javascriptViews, type ViewFunctions } from '../src/hosting/javascript-views.ts'
 import { MemoryCluster } from './memory-cluster.ts'
@@ -199,11 +199,14 @@ describe('an index that is being built', () => {
 /** The functions of production, whose map functions wait for the gate. */
 function gatedViews(gate: Promise<void>): ViewFunctions {
   const clock = new RealClock()
-  const views = javascriptViews({ sandbox: new MemorySandbox(), turns: new Turns(clock), clock, log: new MemoryLog() })
+  const machine = new MemoryMachine(clock)
+  const views = javascriptViews({
+    sandbox: new MemorySandbox(), turns: new Turns(clock), clock, machine, log: new MemoryLog(),
+  })
   const indexerOf = (incarnation: string): Indexer => {
     const indexer = views.indexerOf(incarnation)
     return {
-      version: indexer.version,
+      versionOf: definition => indexer.versionOf(definition),
       map: async (...documents) => { await gate; return indexer.map(...documents) },
       groupOf: (...group) => indexer.groupOf(...group),
       reduce: (...lists) => indexer.reduce(...lists),

@@ -1,13 +1,12 @@
 /** The filter `_selector` of changes feeds (docs/reference/changes.md#selectors). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
-  ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, readValue, SelectorError,
-  smallJsonBytes, type ChangeRow, type FieldPath, type JsonObject, type Leaf,
+  ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, PatternBudget, readValue,
+  SelectorError, smallJsonBytes, type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { shownLeaves, type ChangesFilter } from './changes-filter.ts'
-import { PatternBudget } from './pattern-budget.ts'
 
 /**
  * Returns the filter whose selector and fields a body contains.

@@ -1,22 +1,24 @@
 import type { ViewParts } from '@sectional/cluster'
 import { RepeatedLines, type Runtime } from '@sectional/runtime'
 import {
-  JavaScriptIndexer, tryView, viewReduceAgain, type Indexer, type JavaScriptParts, type ReduceLimit,
+  indexersByKind, JavaScriptIndexer, QueryIndexer, tryView, viewReduceAgain, type Indexer, type JavaScriptParts,
+  type ReduceLimit,
 } from '@sectional/shard'
 
-/** The functions of views. */
+/** The functions of views and of Mango's indexes. */
 export interface ViewFunctions extends Pick<ViewParts, 'reduceAgain' | 'tryView'> {
   /** Returns the functions that build the indexes of one database, by its incarnation. */
   readonly indexerOf: (incarnation: string) => Indexer
 }
 
 /**
- * Returns the functions of views in JavaScript, which run in the sandbox of the node.
+ * Returns the functions of views in JavaScript, which run in the sandbox of the node, and of Mango's indexes.
  *
  * @param reduceLimit the limit for the results of custom reduce functions. Undefined: the default
  */
 export function javascriptViews(
-  { sandbox, turns, clock, log }: Pick<Runtime, 'sandbox' | 'turns' | 'clock' | 'log'>, reduceLimit?: ReduceLimit,
+  { sandbox, turns, clock, machine, log }: Pick<Runtime, 'sandbox' | 'turns' | 'clock' | 'machine' | 'log'>,
+  reduceLimit?: ReduceLimit,
 ): ViewFunctions {
   const lines = new RepeatedLines(log, clock)
   const onReduceOverflow = (index: string, reason: string): void =>
@@ -24,7 +26,9 @@ export function javascriptViews(
   const partsOf = (database: string): JavaScriptParts =>
     ({ sandbox, database, turns, onReduceOverflow, ...(reduceLimit && { reduceLimit }) })
   return {
-    indexerOf: incarnation => new JavaScriptIndexer(partsOf(incarnation)),
+    indexerOf: incarnation => indexersByKind({
+      javascript: new JavaScriptIndexer(partsOf(incarnation)), query: new QueryIndexer({ turns, clock, machine }),
+    }),
     reduceAgain: ({ incarnation }, definition) => viewReduceAgain(partsOf(incarnation), definition),
     tryView: ({ incarnation }, definition, documents, signal) =>
       tryView({ ...partsOf(incarnation), clock }, definition, documents, signal),

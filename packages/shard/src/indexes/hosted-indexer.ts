@@ -40,7 +40,7 @@ function withCalls(
   ) => void = () => {},
 ): Indexer {
   return {
-    version: indexer.version,
+    versionOf: definition => indexer.versionOf(definition),
     map: async (definition, documents, signal) => {
       const mapped = await run(() => indexer.map(definition, documents, signal))
       onMapped(mapped, definition, documents)

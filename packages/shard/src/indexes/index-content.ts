@@ -78,7 +78,7 @@ export class IndexContent {
   static create(owner: string, definition: IndexDefinition, history: string, parts: ContentParts): IndexContent {
     const { store, indexer } = parts
     const state = newState(history, store.newVersion())
-    const { keys, written } = store.create(owner, definition, indexer.version, state)
+    const { keys, written } = store.create(owner, definition, indexer.versionOf(definition), state)
     return new IndexContent(definition, keys, state, written, parts)
   }
 

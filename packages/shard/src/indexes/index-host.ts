@@ -98,9 +98,7 @@ export class IndexHost {
   async indexesOf(indexed: IndexedReplica, creates: boolean): Promise<IndexReplica> {
     const { shard, history, replica, documents, newest, isServed } = this.#parts.indexed?.(indexed) ?? indexed
     const { clock, turns, machine } = this.#parts
-    const find: FindParts = {
-      replica, documents, clock, turns, testInTime: (...test) => machine.testInTime(...test),
-    }
+    const find: FindParts = { replica, documents, clock, turns, machine }
     if (!creates && !await this.#exists()) return new NoIndexes(find)
     const store = await this.#open()
     if (store.isDamaged) return this.indexesOf(indexed, creates)

@@ -23,10 +23,10 @@ export type IndexedRow = RowPlace & MappedRow
  */
 export interface Indexer {
   /**
-   * The version of the functions' results, such as that of the sort keys. Indexes that were written with another
-   * version are built anew.
+   * Returns the version of the results of a definition's functions, such as that of the sort keys. Indexes that were
+   * written with another version are built anew.
    */
-  readonly version: string
+  versionOf(definition: IndexDefinition): string
   /**
    * Maps documents that are not deleted, each with the body of its winner.
    *

@@ -33,7 +33,7 @@ export interface ShardIndexesParts {
   readonly clock: Clock
   readonly turns: Turns
   /** What `find` needs. When undefined, it is refused. */
-  readonly find?: Pick<FindParts, 'documents' | 'testInTime'>
+  readonly find?: Pick<FindParts, 'documents' | 'machine'>
   readonly onFailure?: BuildParts['onFailure']
 }
 
@@ -66,7 +66,8 @@ export class ShardIndexes implements IndexReplica {
     this.immediate = new ImmediateReads({ store, newest, contentOf: index => this.#builds.get(index)?.content })
     for (const [id, stored] of store.indexesOf(owner)) {
       // An index that cannot be used stays in the directory until it is created anew, or dropped.
-      const content = stored.indexerVersion === indexer.version ? loaded(stored, this.#buildParts) : undefined
+      const isCurrent = stored.indexerVersion === indexer.versionOf(stored.definition)
+      const content = isCurrent ? loaded(stored, this.#buildParts) : undefined
       if (content !== undefined) this.#builds.set(id, IndexBuild.load(content, this.#buildParts))
     }
   }

@@ -15,7 +15,7 @@ const index = indexId(definition)
 export const everything = { index, through: 'newest', ranges: [{}], descending: false } as const
 /** Gives two rows for each document. */
 export const indexer: Indexer = {
-  version: '1',
+  versionOf: () => '1',
   map: async (_definition, documents) => documents.map(({ id, body }) => {
     const { value } = JSON.parse(Buffer.from(body!).toString()) as { readonly value: string }
     return { rows: ['a', 'b'].map(first => ({ key: `${first}${value}`, value: Buffer.from(`${id} ${value}`) })) }

@@ -15,7 +15,7 @@ const scan = { index: indexId(definition), through: 'newest', ranges: [{}], desc
 const reduction = { ...scan, groupLevel: 0 } as const
 
 const indexer: Indexer = {
-  version: '1',
+  versionOf: () => '1',
   map: async (_definition, documents) =>
     documents.map(({ id }) => ({ rows: [{ key: id, value: Buffer.from(`value of ${id}`) }] })),
   groupOf: (key, level) => key.slice(0, level),

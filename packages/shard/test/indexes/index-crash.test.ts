@@ -26,7 +26,7 @@ function mapped({ value, rows }: Plan): readonly { readonly key: string; readonl
 }
 
 const indexer: Indexer = {
-  version: '1',
+  versionOf: () => '1',
   map: async (_definition, documents) => documents.map(({ body }) => {
     try {
       return { rows: mapped(JSON.parse(Buffer.from(body!).toString()) as Plan) }

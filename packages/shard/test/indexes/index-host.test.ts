@@ -25,7 +25,7 @@ class World {
 
   async start(): Promise<void> {
     const indexer: Indexer = {
-      version: '1',
+      versionOf: () => '1',
       map: async (_definition, documents) => {
         await this.gate
         return documents.map(({ id }) => ({ rows: [{ key: id, value: new Uint8Array(1) }] }))

@@ -58,7 +58,7 @@ describe('reports about indexes', () => {
   it('come from the builds of a host', async () => {
     const failure = new ReplicaError('exhausted', 'too slow')
     const indexer: Indexer = {
-      version: '1',
+      versionOf: () => '1',
       map: async ({ map }, documents) => {
         if (map === other.map) throw failure
         return documents.map(({ id }) => ({ error: `${id} is wrong` }))

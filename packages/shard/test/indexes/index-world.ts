@@ -7,7 +7,7 @@ type PlainIndexer = Parameters<MakeIndexes>[1]
 /** The functions of the contract's suite, behind the interface of the engine. */
 export function suiteIndexer(plain: PlainIndexer): Indexer {
   return {
-    version: '1',
+    versionOf: () => '1',
     map: async (definition, documents) => documents.map(document => {
       try {
         return { rows: plain.map(definition, document) }

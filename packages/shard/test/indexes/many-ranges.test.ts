@@ -11,7 +11,7 @@ import { context, edit, silentLog } from '../shard-world.ts'
 
 const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: null, options: {} }
 const indexer: Indexer = {
-  version: '1',
+  versionOf: () => '1',
   map: async (_definition, documents) => documents.map(({ id }) => ({ rows: [{ key: id, value: Buffer.from(id) }] })),
   groupOf: key => key,
   reduce: async () => [],

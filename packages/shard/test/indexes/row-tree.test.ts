@@ -20,7 +20,7 @@ import { type RowChange, updateSummaries } from '../../src/indexes/summary-updat
 const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: 'concatenate', options: {} }
 /** Concatenates values, which shows the rows of a range, how often each was counted, and their order. */
 const indexer: Indexer = {
-  version: '1',
+  versionOf: () => '1',
   map: async () => [],
   groupOf: (key, level) => key.slice(0, level),
   reduce: async (_definition, lists) => lists.map(rows => Buffer.concat(rows.map(({ value }) => value))),

@@ -7,7 +7,9 @@ import type {
   CallContext, ChangeReplica, ImmediateAnswer, IndexHead, IndexReplica, ReplicaCheckpoint,
 } from '@sectional/core'
 import { indexReplicaSuite, type MakeIndexes } from '@sectional/core/index-replica-suite'
-import { LevelStorage, MemoryStorage, RealClock, SeededRandom, type Storage, Turns } from '@sectional/runtime'
+import {
+  LevelStorage, MemoryMachine, MemoryStorage, RealClock, SeededRandom, type Storage, Turns,
+} from '@sectional/runtime'
 import { BuildQueue } from '../../src/indexes/build-queue.ts'
 import { IndexStore } from '../../src/indexes/index-store.ts'
 import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
@@ -26,7 +28,7 @@ const makeOn = (
     const indexes = new ShardIndexes({
       owner: 'shard', store, replica, newest: () => newest.position, indexer: suiteIndexer(indexer),
       queue: new BuildQueue(clock), clock, turns: new Turns(clock),
-      find: { documents, testInTime: (pattern, text) => pattern.test(text) },
+      find: { documents, machine: new MemoryMachine(clock) },
     })
     return {
       indexes: readerOf(indexes, newest),

@@ -23,7 +23,7 @@ class World {
   store!: IndexStore
   indexes!: ShardIndexes
   indexer: Indexer = {
-    version: '1',
+    versionOf: () => '1',
     map: async (_definition, documents) => documents.map(({ id }) => {
       this.mapped.push(id)
       return { rows: [{ key: id, value: Buffer.from(`value of ${id}`) }] }
@@ -91,7 +91,7 @@ describe('the indexes of a replica', () => {
     await world.write('a')
     await world.build()
     await world.stop()
-    world.indexer = { ...world.indexer, version: '2' }
+    world.indexer = { ...world.indexer, versionOf: () => '2' }
     await world.start()
     let refused: unknown
     await world.keys().catch((error: unknown) => { refused = error })

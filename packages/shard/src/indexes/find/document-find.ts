@@ -1,8 +1,8 @@
 import type {
-  CallContext, ChangeReplica, DocumentRow, FindRequest, FindRow, ReadDocuments, ScannedPlace, TestInTime,
+  CallContext, ChangeReplica, DocumentRow, FindRequest, FindRow, ReadDocuments, ScannedPlace,
 } from '@sectional/core'
 import { newestPosition, ReplicaError } from '@sectional/core'
-import type { Clock, Turns } from '@sectional/runtime'
+import type { Clock, Machine, Turns } from '@sectional/runtime'
 import { ReplicaCalls } from '../../calls/replica-calls.ts'
 import { DocumentSelector } from './document-selector.ts'
 import { FindAnswer } from './find-answer.ts'
@@ -13,7 +13,7 @@ export interface FindParts {
   readonly documents: ReadDocuments
   readonly clock: Clock
   readonly turns: Turns
-  readonly testInTime: TestInTime
+  readonly machine: Pick<Machine, 'testInTime'>
 }
 
 /** A call on the documents of the replica takes at most so many milliseconds; for scans, each page. */
@@ -31,9 +31,10 @@ export async function* findInReplica(
 
 /** @param history of the replica */
 async function* findByDocuments(
-  { documents, clock, turns, testInTime }: FindParts, request: FindRequest, history: string,
+  parts: FindParts, request: FindRequest, history: string,
 ): AsyncGenerator<readonly FindRow[]> {
-  const selector = new DocumentSelector(request, testInTime)
+  const { documents, clock, turns } = parts
+  const selector = new DocumentSelector(request, parts)
   const answer = new FindAnswer(request, clock)
   if (answer.isComplete) return
   const call = { timeoutMs: documentCallMs, history }

@@ -1,22 +1,23 @@
 import {
   decodeViewRow, type DocumentRow, type FieldPath, type FindRequest, type FoundDocument, matchesSelector,
-  parseFieldPaths, parseQueryIndex, parseSelector, ReplicaError, rowDocument, type IndexDefinition, type ScannedPlace,
-  type Selector, selectorDocument, SelectorError, type TestInTime,
+  parseFieldPaths, parseQueryIndex, parseSelector, PatternBudget, ReplicaError, rowDocument, type IndexDefinition,
+  type ScannedPlace, type Selector, selectorDocument, SelectorError,
 } from '@sectional/core'
+import type { Clock, Machine } from '@sectional/runtime'
+
+interface PatternParts { readonly clock: Clock; readonly machine: Pick<Machine, 'testInTime'> }
 
 /** Tests the selector of one request on documents and rows, and makes the matches of the answer. */
 export class DocumentSelector {
   readonly #selector: Selector
   readonly #documents: FindRequest['documents']
-  readonly #testInTime: TestInTime
+  /** Bounds the time of the selector's patterns. */
+  readonly #budget: PatternBudget
 
-  /**
-   * @param testInTime tests the patterns of the selector
-   * @throws ReplicaError `protocol` when the selector is not valid
-   */
-  constructor({ selector, documents }: FindRequest, testInTime: TestInTime) {
+  /** @throws ReplicaError `protocol` when the selector is not valid */
+  constructor({ selector, documents }: FindRequest, { clock, machine }: PatternParts) {
     this.#documents = documents
-    this.#testInTime = testInTime
+    this.#budget = new PatternBudget(clock, machine)
     try {
       this.#selector = parseSelector(JSON.parse(selector))
     } catch (error) {
@@ -56,8 +57,9 @@ export class DocumentSelector {
   }
 
   #test(document: unknown): boolean {
+    this.#budget.beginDocument()
     try {
-      return matchesSelector(this.#selector, document, { testInTime: this.#testInTime })
+      return matchesSelector(this.#selector, document, this.#budget)
     } catch (error) {
       if (error instanceof SelectorError) throw new ReplicaError('exhausted', error.message)
       throw error

@@ -24,7 +24,7 @@ export async function* findByIndex(
   parts: FindParts, { snapshot, definition }: FoundIndex, request: FindRequest, check: () => void,
 ): AsyncGenerator<readonly FindRow[]> {
   const fields = indexFields(definition)
-  const selector = new DocumentSelector(request, parts.testInTime)
+  const selector = new DocumentSelector(request, parts)
   const answer = new FindAnswer(request, parts.clock)
   yield [{ kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }]
   if (answer.isComplete) return

@@ -1,9 +1,10 @@
 import {
-  builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, decodeViewRow, encodeViewGroup,
-  type IndexDefinition, partitionPrefixLength, rootCollationVersion, SortKeyEncoder,
+  builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, type IndexDefinition, rootCollationVersion,
+  SortKeyEncoder,
 } from '@sectional/core'
 import type { MapOutcome, SandboxError } from '@sectional/runtime'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
+import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
 import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { callInBatches } from './sandbox-batches.ts'
@@ -22,7 +23,6 @@ const encodingVersion = 1
  * `overloaded` and `closed` as the sandbox reports them.
  */
 export class JavaScriptIndexer implements Indexer {
-  readonly version = `javascript ${encodingVersion}, collation ${rootCollationVersion}`
   readonly #parts: JavaScriptParts
   readonly #documentRowsMax: number
   readonly #root = new SortKeyEncoder('root')
@@ -32,6 +32,10 @@ export class JavaScriptIndexer implements Indexer {
   constructor(parts: JavaScriptParts, documentRowsMax = defaultDocumentRowsMax) {
     this.#parts = parts
     this.#documentRowsMax = documentRowsMax
+  }
+
+  versionOf(): string {
+    return `javascript ${encodingVersion}, collation ${rootCollationVersion}`
   }
 
   async map(
@@ -62,8 +66,7 @@ export class JavaScriptIndexer implements Indexer {
   }
 
   groupOf(key: string, level: number, definition: IndexDefinition): string {
-    const start = definition.options['partitioned'] === true ? partitionPrefixLength(key) : 0
-    return key.slice(0, start) + this.#encoder(definition).groupKey(key.slice(start), level)
+    return groupOfKey(this.#encoder(definition), key, level, definition)
   }
 
   reduce(
@@ -81,7 +84,7 @@ export class JavaScriptIndexer implements Indexer {
   encodeGroup(
     _definition: IndexDefinition, row: IndexedRow, level: number | 'exact', value: Uint8Array,
   ): Uint8Array {
-    return encodeViewGroup(groupKeyJson(decodeViewRow(row.value).key, level), value)
+    return encodeRowGroup(row, level, value)
   }
 
   /** Only custom reduce functions have states that `decodeReduced` reads. */
@@ -97,11 +100,4 @@ export class JavaScriptIndexer implements Indexer {
   #reducer(definition: IndexDefinition): ViewReducer {
     return viewReducer(this.#parts, definition)
   }
-}
-
-/** Returns the key that a client receives for the group of a row with that key; null without groups. */
-function groupKeyJson(key: string, level: number | 'exact'): string | null {
-  if (level === 0) return null
-  if (level === 'exact' || !key.startsWith('[')) return key
-  return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, level))
 }

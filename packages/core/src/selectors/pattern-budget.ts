@@ -2,8 +2,14 @@
  * Limits the time that the regular expressions of one request may take, so that a client cannot occupy a node with
  * patterns that backtrack.
  */
-import { SelectorError, type TestInTime } from '@sectional/core'
-import type { Clock, Machine } from '@sectional/runtime'
+import { SelectorError } from './selector-error.ts'
+import type { TestInTime } from './text-pattern.ts'
+
+/** The part of `Clock` that measures time, in milliseconds. */
+interface PatternClock { monotonic(): number }
+
+/** The part of `Machine` that ends a test of a pattern after a time. */
+interface PatternMachine { readonly testInTime: TestInTime }
 
 /** Milliseconds that all patterns may take on one document. */
 const documentMsMax = 200
@@ -26,13 +32,13 @@ const gainedPart = 0.05
  * other patterns are counted too, because compiling a pattern can take some tenths of a second.
  */
 export class PatternBudget {
-  readonly #clock: Clock
-  readonly #machine: Machine
+  readonly #clock: PatternClock
+  readonly #machine: PatternMachine
   readonly #startedAt: number
   #spentMs = 0
   #documentMs = 0
 
-  constructor(clock: Clock, machine: Machine) {
+  constructor(clock: PatternClock, machine: PatternMachine) {
     this.#clock = clock
     this.#machine = machine
     this.#startedAt = clock.monotonic()

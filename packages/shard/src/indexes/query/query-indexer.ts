@@ -1,0 +1,89 @@
+import {
+  builtInReduce, type ChangeRow, type IndexDefinition, PatternBudget, queryRowMaker, ReplicaError, rootCollationVersion,
+  SelectorError, SortKeyEncoder, type StoredDocument,
+} from '@sectional/core'
+import type { Clock, Machine, Turns } from '@sectional/runtime'
+import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
+import { BuiltInReducer } from '../javascript/built-in-reducer.ts'
+import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
+
+export interface QueryIndexerParts {
+  readonly turns: Turns
+  readonly clock: Clock
+  readonly machine: Pick<Machine, 'testInTime'>
+}
+
+const noRows: MappedDocument = { rows: [] }
+/** Is changed when equal definitions give other rows or encodings of them. */
+const encodingVersion = 1
+/** The number of documents of one call on which the partial filter may take too long. The next one ends the build. */
+const slowDocumentsMax = 10
+
+/**
+ * Makes the rows of Mango's JSON indexes (docs/decisions/0019-mango.md). It needs no sandbox. `map` rejects with
+ * ReplicaError `exhausted` when the patterns of a partial filter take too long on too many documents.
+ */
+export class QueryIndexer implements Indexer {
+  readonly #parts: QueryIndexerParts
+  readonly #encoder = new SortKeyEncoder('root')
+  readonly #count: BuiltInReducer
+
+  constructor(parts: QueryIndexerParts) {
+    this.#parts = parts
+    this.#count = new BuiltInReducer(builtInReduce('_count')!, parts.turns)
+  }
+
+  versionOf(): string {
+    return `query ${encodingVersion}, collation ${rootCollationVersion}`
+  }
+
+  async map(definition: IndexDefinition, documents: readonly ChangeRow[]): Promise<readonly MappedDocument[]> {
+    const { turns, clock, machine } = this.#parts
+    const budget = new PatternBudget(clock, machine)
+    const rowOf = queryRowMaker(definition, budget.testInTime)
+    let slow = 0
+    return turns.map(documents, (document): MappedDocument => {
+      budget.beginDocument()
+      try {
+        const row = rowOf(stored(document))
+        return row === undefined ? noRows : { rows: [row] }
+      } catch (error) {
+        if (error instanceof SelectorError && ++slow > slowDocumentsMax) {
+          throw new ReplicaError('exhausted', error.message, { cause: error })
+        }
+        return { error: failure(error) }
+      }
+    })
+  }
+
+  groupOf(key: string, level: number, definition: IndexDefinition): string {
+    return groupOfKey(this.#encoder, key, level, definition)
+  }
+
+  reduce(
+    _definition: IndexDefinition, lists: readonly (readonly IndexedRow[])[],
+  ): Promise<readonly Uint8Array[]> {
+    return this.#count.reduce(lists)
+  }
+
+  rereduce(
+    _definition: IndexDefinition, lists: readonly (readonly Uint8Array[])[],
+  ): Promise<readonly Uint8Array[]> {
+    return this.#count.rereduce(lists)
+  }
+
+  encodeGroup(
+    _definition: IndexDefinition, row: IndexedRow, level: number | 'exact', value: Uint8Array,
+  ): Uint8Array {
+    return encodeRowGroup(row, level, value)
+  }
+}
+
+function stored({ id, leaves, body, attachments }: ChangeRow): StoredDocument {
+  const { revision } = leaves[0]!
+  return attachments === undefined ? { id, revision, body: body! } : { id, revision, body: body!, attachments }
+}
+
+function failure(error: unknown): string {
+  return error instanceof SelectorError ? error.message : `The row cannot be indexed: ${(error as Error).message}`
+}

@@ -1,0 +1,143 @@
+import { expect } from 'chai'
+import {
+  decodeReduced, decodeViewGroup, indexId, partitionPrefix, ReplicaError, SortKeyEncoder, type IndexDefinition,
+  type RowRange,
+} from '@sectional/core'
+import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
+import { viewReduceAgain } from '../../../src/indexes/javascript/reduce-again.ts'
+import { collect, context } from '../../shard-world.ts'
+import { indexOn, QueryWorld } from './query-world.ts'
+
+const encoder = new SortKeyEncoder('root')
+
+describe('an index of the kind query', () => {
+  let world: QueryWorld
+  beforeEach(async () => { world = await QueryWorld.open() })
+  afterEach(() => world.close())
+
+  /** Returns the counts of the groups of a range, as a coordinator does. */
+  async function counts(definition: IndexDefinition, groupLevel: number | 'exact', range: RowRange): Promise<unknown> {
+    const read = { index: indexId(definition), through: 0, ranges: [range], descending: false, groupLevel }
+    const groups = (await collect(world.indexes.reduceIndex(read, context))).filter(row => row.kind === 'group')
+    const parts = { sandbox: new MemorySandbox(), database: '', turns: new Turns(new RealClock()) }
+    const reduced = await viewReduceAgain(parts, definition)(
+      groups.map(({ value }) => [value]), new AbortController().signal)
+    return reduced.map(group => {
+      const { key, state } = decodeViewGroup(group)
+      const { json } = decodeReduced(state) as { readonly json: string }
+      return `${key} ${json}`
+    })
+  }
+
+  it('has a row for each document that has all fields, in the order of their values', async () => {
+    await world.write({
+      a: { n: 2, t: 'b' }, b: { n: 2, t: 'A' }, c: { n: null, t: {} }, d: { n: 2 }, e: { t: 'a' }, f: { n: '2', t: [] },
+      '_design/x': { n: 1, t: 1 },
+    })
+    expect(await world.rows(indexOn(['n', 't']))).to.deep.equal([
+      'c [null,{}]', 'b [2,"A"]', 'a [2,"b"]', 'f ["2",[]]',
+    ])
+    expect(await world.rows(indexOn(['t']))).to.deep.equal(['e ["a"]', 'b ["A"]', 'a ["b"]', 'f [[]]', 'c [{}]'])
+  })
+
+  it('reads nested, dotted and special fields', async () => {
+    await world.write({
+      a: { x: { y: 1 }, list: [{ z: 1 }, 5] }, b: { 'x.y': 2, list: [{ z: 2 }] }, c: { x: 5, list: {} },
+    })
+    expect(await world.rows(indexOn(['x.y']))).to.deep.equal(['a [1]'])
+    expect(await world.rows(indexOn(['x\\.y']))).to.deep.equal(['b [2]'])
+    expect(await world.rows(indexOn(['list.0.z', '_id']))).to.deep.equal(['a [1,"a"]', 'b [2,"b"]'])
+    const [row] = await world.rows(indexOn(['_rev']))
+    expect(row).to.match(/^. \["1-[0-9a-f]{32}"\]$/)
+  })
+
+  it('contains only documents that its partial filter selects', async () => {
+    await world.write({ a: { n: 1, state: 'open' }, b: { n: 2, state: 'shut' }, c: { n: 3 }, d: { state: 'open' } })
+    const open = indexOn(['n'], { state: { $eq: 'open' } })
+    expect(await world.rows(open)).to.deep.equal(['a [1]'])
+    await world.change('b', { n: 0, state: 'open' })
+    await world.change('a', { n: 1 })
+    expect(await world.rows(open)).to.deep.equal(['b [0]'])
+  })
+
+  it('loses the rows of documents that are deleted or lose a field', async () => {
+    await world.write({ a: { n: 1 }, b: { n: 2 }, c: { n: 3 } })
+    const definition = indexOn(['n'])
+    expect(await world.rows(definition)).to.have.length(3)
+    await world.change('a', null)
+    await world.change('b', { m: 2 })
+    await world.change('c', { n: 4 })
+    expect(await world.rows(definition)).to.deep.equal(['c [4]'])
+  })
+
+  it('is ordered by partition when it is partitioned', async () => {
+    await world.write({ 'q:1': { n: 1 }, 'p:2': { n: 2 }, 'p:1': { n: 3 }, '_design/x': { n: 1 } })
+    const definition = indexOn(['n'], undefined, true)
+    expect(await world.rows(definition)).to.deep.equal(['p:2 [2]', 'p:1 [3]', 'q:1 [1]'])
+    const lower = { key: partitionPrefix('p') + encoder.encode([3]), inclusive: true }
+    const source = { kind: 'index', index: indexId(definition), through: 0, ranges: [{ lower }] } as const
+    const found = (await world.find({ source })).filter(row => row.kind === 'found')
+    expect(found.map(({ id }) => id)).to.deep.equal(['p:1', 'q:1'])
+  })
+
+  it('counts the rows of ranges and groups', async () => {
+    await world.write(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`d${at}`, { n: at % 3, m: at }])))
+    const definition = indexOn(['n', 'm'])
+    await world.build(definition)
+    const lower = { key: encoder.encode([1]), inclusive: true }
+    expect(await counts(definition, 0, { lower })).to.deep.equal(['null 200'])
+    expect(await counts(definition, 1, { lower })).to.deep.equal(['[1] 100', '[2] 100'])
+    expect(await counts(definition, 'exact', { lower: { key: encoder.encode([2, 299]), inclusive: true } }))
+      .to.deep.equal(['[2,299] 1'])
+  })
+
+  it('lists documents whose row cannot be made, and contains the others', async () => {
+    await world.write({ a: { n: 'x'.repeat(2_000_000) }, b: { n: 1 } })
+    const definition = indexOn(['n'])
+    expect(await world.rows(definition)).to.deep.equal(['b [1]'])
+    const { failedCount, failures } = await world.info(definition)
+    expect([failedCount, failures[0]!.id]).to.deep.equal([1, 'a'])
+    expect(failures[0]!.error).to.match(/^The row cannot be indexed: /)
+  })
+
+  it('of another kind is refused', async () => {
+    const error = await world.build({ ...indexOn(['n']), kind: 'text' }).catch((failure: unknown) => failure)
+    expect(error).to.be.instanceOf(ReplicaError).with.property('code', 'unsupported')
+  })
+})
+
+describe('patterns that take too long', () => {
+  /** Ends each test of a pattern on a text that contains `slow`. */
+  const machine = { testInTime: (_pattern: RegExp, text: string) => text.includes('slow') ? null : true }
+  /** May backtrack, so it is tested with a limit. */
+  const pattern = { $regex: '(a+)+$' }
+  let world: QueryWorld
+  beforeEach(async () => { world = await QueryWorld.open(machine) })
+  afterEach(() => world.close())
+
+  it('in a partial filter leave out some documents, and end the build when there are many', async () => {
+    await world.write({ a: { t: 'fast' }, b: { t: 'slow' } })
+    const definition = indexOn(['t'], { t: pattern })
+    expect(await world.rows(definition)).to.deep.equal(['a ["fast"]'])
+    expect((await world.info(definition)).failures[0]!.error).to.contain('took more than')
+    await world.write(Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`d${at}`, { t: 'slow' }])))
+    const error = await world.build(definition).catch((failure: unknown) => failure)
+    expect(error).to.be.instanceOf(ReplicaError).with.property('code', 'exhausted')
+  })
+
+  it('in a selector end the call', async () => {
+    await world.write({ a: { t: 'fast' }, b: { t: 'slow' } })
+    const definition = indexOn(['t'])
+    await world.build(definition)
+    const index = { kind: 'index', index: indexId(definition), through: 0, ranges: [{}] } as const
+    for (const source of [{ kind: 'documents' } as const, index]) {
+      for (const documents of ['none', 'winner'] as const) {
+        const request = { selector: JSON.stringify({ t: pattern }), source, documents }
+        const error = await world.find(request).catch((failure: unknown) => failure)
+        expect(error).to.be.instanceOf(ReplicaError).with.property('code', 'exhausted')
+        expect((error as Error).message).to.contain('$regex')
+        expect((await world.find({ ...request, limit: 1 })).filter(({ kind }) => kind === 'found')).to.have.length(1)
+      }
+    }
+  })
+})
