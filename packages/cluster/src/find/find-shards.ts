@@ -59,7 +59,7 @@ async function findInDocuments(
   scope: FindScope, db: DatabaseRecord, find: ShardFind, source: FindQuerySource & { kind: 'documents' },
   { signal: disconnected, requestId }: OperationContext,
 ): Promise<FoundInShards> {
-  const { selector, descending, after, limit, documents, countOnly } = find
+  const { selector, descending, after, limit, documents, countOnly, update, timeoutMs } = find
   const closed = new AbortController()
   const context = { requestId, signal: AbortSignal.any([disconnected, closed.signal]) }
   const request = { selector, source, descending, documents, ...(countOnly === true && { countOnly }) }
@@ -69,6 +69,7 @@ async function findInDocuments(
     }, call) as AsyncIterable<readonly ShardFindRow[]>,
     behind: placeOf,
     countOf: matchesOf,
+    ...(update === true && { confirmedWaitMs: timeoutMs }),
     ...(after && { start: after }), ...(limit !== undefined && { limit }),
   }, context))
   return { sources, close: async () => closed.abort() }

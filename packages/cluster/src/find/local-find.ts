@@ -40,6 +40,7 @@ export async function findLocally(
   if (!places.every(place => scope.access.readsLocally(scope.access.now(place)))) return undefined
   const perShard = needed + spareRows
   const lists = await candidateRows(scope, places, query, source, perShard, context)
+  if (lists === undefined) return undefined
   const isPart = lists.filter(({ length }) => length >= perShard)
   const documents = new LocalDocuments(scope, db, query, context)
   const compare = scanOrder(descending)
@@ -61,11 +62,14 @@ function canContinue({ ranges }: IndexSource): boolean {
   return ranges.every(({ lower, upper }) => lower?.id === undefined && upper?.id === undefined)
 }
 
-/** Returns the first rows of each shard. */
+/**
+ * Returns the first rows of each shard. Undefined when another node answers for a shard, because the replica of this
+ * node lacks writes that it needs.
+ */
 async function candidateRows(
   scope: FindScope, places: readonly ShardPlace[], { descending, after, update, timeoutMs }: FindQuery,
   { definition, ranges }: IndexSource, limit: number, context: OperationContext,
-): Promise<readonly RowSequence<IndexRow>[]> {
+): Promise<readonly RowSequence<IndexRow>[] | undefined> {
   const query = {
     definition, ranges: ranges.map((range, at) => after === undefined ? range : behind(range, at, after, descending)),
     descending, skip: 0, limit, update, timeoutMs,
@@ -75,6 +79,7 @@ async function candidateRows(
     immediate: (indexes, read) => indexes.scanIndex(read),
   }, context)
   try {
+    if (answers.some(({ node }) => node !== scope.access.node)) return undefined
     return inMemory ?? await Promise.all(answers.map(answer => allRows(answer.pages())))
   } finally {
     await close()

@@ -1,5 +1,5 @@
 import type { CallContext, ReplicaError } from '@sectional/core'
-import { readersConfirmedFirst } from './confirmed-readers.ts'
+import { confirmedReaders, readersConfirmedFirst } from './confirmed-readers.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
@@ -22,6 +22,11 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
   readonly behind: (row: Row) => Position
   /** Returns by how many the rows of a page reduce the limit. Absent: by one for each row. */
   readonly countOf?: (rows: readonly Row[]) => number
+  /**
+   * Milliseconds to wait for a replica that has every write which this node had acknowledged when the scan began.
+   * Absent: when each replica may lack one of them, the scan reads one without a wait.
+   */
+  readonly confirmedWaitMs?: number
 }
 
 /**
@@ -31,9 +36,10 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
  * @throws ApiError when no replica is left
  */
 export async function* scanShard<Row, Position>(
-  scope: CoordinatorScope, place: ShardPlace, { open, behind, countOf, start, limit }: ShardScan<Row, Position>,
-  context: OperationContext,
+  scope: CoordinatorScope, place: ShardPlace, scan: ShardScan<Row, Position>, context: OperationContext,
 ): AsyncGenerator<readonly Row[]> {
+  const { open, behind, countOf, start, limit } = scan
+  const readers = readersOf(scope, place, scan, context)
   const call: CallContext = {
     timeoutMs: scope.options.scanPageTimeoutMs, signal: context.signal, requestId: context.requestId,
   }
@@ -42,7 +48,7 @@ export async function* scanShard<Row, Position>(
   let from = start
   let left = limit
   for (;;) {
-    const peer = readersConfirmedFirst(scope, place).find(reader => !failed.has(reader.node))
+    const peer = (await readers(failed))[0]
     if (peer === undefined || context.signal.aborted) throw shardFailure(errors)
     const range = { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }
     const pages = open(peer, range, call)[Symbol.asyncIterator]()
@@ -67,5 +73,21 @@ export async function* scanShard<Row, Position>(
       // Do not wait for the replica, because it may be silent.
       scope.background.track(releasePages(pages))
     }
+  }
+}
+
+/** Returns the function that selects the replicas to read, without those that have failed. */
+function readersOf(
+  scope: CoordinatorScope, place: ShardPlace, { confirmedWaitMs }: Pick<ShardScan<never, never>, 'confirmedWaitMs'>,
+  context: OperationContext,
+): (failed: ReadonlySet<string>) => Promise<readonly Peer[]> {
+  const { newest } = scope.unconfirmed
+  const deadline = scope.runtime.clock.monotonic() + (confirmedWaitMs ?? 0)
+  return async failed => {
+    const isUsable = ({ node }: Peer): boolean => !failed.has(node)
+    const confirmed = confirmedWaitMs === undefined
+      ? []
+      : await confirmedReaders(scope, place, { newest, isUsable, deadline }, context)
+    return confirmed.length > 0 ? confirmed : readersConfirmedFirst(scope, place).filter(isUsable)
   }
 }
