@@ -18,7 +18,7 @@ export const folders = {
     'views': ['.', 'contracts', 'encoding', 'json', 'reduces'],
     'revisions': ['.', 'contracts', 'encoding', 'json'],
     'documents': ['.', 'contracts', 'encoding', 'json', 'revisions'],
-    'selectors': ['.', 'json'],
+    'selectors': ['.', 'collation', 'json'],
     'mango': ['.', 'collation', 'contracts', 'encoding', 'json', 'selectors', 'views'],
     'sharding': ['.', 'contracts'],
     'sequences': ['.', 'contracts', 'encoding', 'sharding', 'time'],

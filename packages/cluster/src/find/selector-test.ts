@@ -1,18 +1,16 @@
 import {
-  matchesSelector, parseSelector, selectorDocument, type FoundDocument, type Selector, type TestInTime,
+  compileSelector, parseSelector, selectorDocument, type DocumentTest, type FoundDocument,
 } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 
 /** Tests a selector on documents that this node has received. */
 export class SelectorTest {
-  readonly #selector: Selector
-  readonly #testInTime: TestInTime
+  readonly #matches: DocumentTest
 
   /** @param text JSON text of a selector that is valid */
   constructor(text: string, { machine }: Pick<Runtime, 'machine'>) {
-    this.#selector = parseSelector(JSON.parse(text))
-    this.#testInTime = (pattern, value, msMax) =>
-      msMax === Infinity ? pattern.test(value) : machine.testInTime(pattern, value, msMax)
+    this.#matches = compileSelector(parseSelector(JSON.parse(text)), (pattern, value, msMax) =>
+      msMax === Infinity ? pattern.test(value) : machine.testInTime(pattern, value, msMax))
   }
 
   /**
@@ -29,7 +27,7 @@ export class SelectorTest {
   }
 
   /** Returns whether a document with these members matches. @throws SelectorError when that takes too long */
-  matchesMembers(document: unknown): boolean {
-    return matchesSelector(this.#selector, document, { testInTime: this.#testInTime })
+  matchesMembers(document: Readonly<Record<string, unknown>>): boolean {
+    return this.#matches(document)
   }
 }

@@ -1,6 +1,6 @@
 /** Validation by selectors: `validate_doc_update` of design documents with `language: "query"`. */
 import {
-  ApiError, matchesSelector, parseSelector, SelectorError, selectorJson, type Selector,
+  ApiError, compileSelector, parseSelector, SelectorError, selectorJson, type Selector,
 } from '@sectional/core'
 import type { Machine } from '@sectional/runtime'
 import type { DesignDocument } from '../contracts/design-document.ts'
@@ -46,10 +46,9 @@ export function selectorRefusal(
   if (selector instanceof ApiError) return selector
   const [newDoc, oldDoc, userCtx, secObj] = JSON.parse(argumentList.toString()) as readonly unknown[]
   const subject = { newDoc, oldDoc, userCtx, secObj }
-  const matches = (condition: Selector): boolean => matchesSelector(condition, subject, {
-    testInTime: (pattern, text, msMax) =>
-      msMax === Infinity ? pattern.test(text) : machine.testInTime(pattern, text, msMax),
-  })
+  const matches = (condition: Selector): boolean =>
+    compileSelector(condition, (pattern, text, msMax) =>
+      msMax === Infinity ? pattern.test(text) : machine.testInTime(pattern, text, msMax))(subject)
   try {
     if (matches(selector)) return undefined
     const condition = JSON.stringify(selectorJson(unmet(selector, matches)))

@@ -1,9 +1,9 @@
 import { partitionPrefix } from '../collation/partition-prefix.ts'
 import { SortKeyEncoder } from '../collation/sort-key.ts'
 import type { IndexDefinition } from '../contracts/index-replica.ts'
+import { compileSelector } from '../selectors/compile-selector.ts'
 import { fieldAt, parseFieldPaths } from '../selectors/field-path.ts'
 import { parseSelector } from '../selectors/selector.ts'
-import { matchesSelector } from '../selectors/selector-match.ts'
 import type { TestInTime } from '../selectors/text-pattern.ts'
 import { encodeViewRow } from '../views/view-row-codec.ts'
 import { parseQueryIndex } from './query-index.ts'
@@ -32,7 +32,7 @@ export function queryRowMaker(
 ): (document: StoredDocument) => QueryRow | undefined {
   const { fields, partialFilter, partitioned } = parseQueryIndex(definition)
   const paths = parseFieldPaths(fields)
-  const filter = partialFilter && parseSelector(partialFilter)
+  const filter = partialFilter && compileSelector(parseSelector(partialFilter), testInTime)
   const encoder = new SortKeyEncoder('root')
   return stored => {
     const { id } = stored
@@ -44,7 +44,7 @@ export function queryRowMaker(
       if (field.kind !== 'found') return undefined
       values.push(field.value)
     }
-    if (filter && !matchesSelector(filter, document, testInTime && { testInTime })) return undefined
+    if (filter?.(document) === false) return undefined
     const prefix = partitioned ? partitionPrefix(id.slice(0, id.indexOf(':'))) : ''
     return { key: prefix + encoder.encode(values), value: encodeViewRow(JSON.stringify(values), rowValue) }
   }

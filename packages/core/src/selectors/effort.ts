@@ -9,6 +9,8 @@ export const selectorStepsMax = 1_000_000
 
 /** How many characters are compared in one step. */
 const stepCharacters = 64
+/** Of how many characters a sort key is made in one step. */
+const keyCharacters = 4
 
 export class Effort {
   #left = selectorStepsMax
@@ -17,6 +19,11 @@ export class Effort {
   /** @param what the work, for the error text */
   constructor(what: string) {
     this.#what = what
+  }
+
+  /** Begins the same work anew. */
+  begin(): void {
+    this.#left = selectorStepsMax
   }
 
   /** @throws SelectorError when more than `selectorStepsMax` steps have been spent */
@@ -41,5 +48,10 @@ export class Effort {
 
   spendText(characters: number): void {
     this.spend(characters / stepCharacters)
+  }
+
+  /** @param characters of a text whose sort key is made */
+  spendKey(characters: number): void {
+    this.spend(characters / keyCharacters)
   }
 }

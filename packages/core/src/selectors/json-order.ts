@@ -32,8 +32,8 @@ function byteOrder(unit: number): number {
  * @param effort is charged for the comparison
  */
 export function compareJson(a: unknown, b: unknown, compareStrings: CompareStrings, effort?: Effort): number {
-  const rank = rankOf(a)
-  const difference = rank - rankOf(b)
+  const rank = jsonRank(a)
+  const difference = rank - jsonRank(b)
   if (difference !== 0) return difference
   switch (rank) {
     case rankNumber: return (a as number) - (b as number)
@@ -51,7 +51,8 @@ const rankString = 4
 const rankArray = 5
 const rankObject = 6
 
-function rankOf(value: unknown): number {
+/** Returns the place of the value's type in the order of JSON values. */
+export function jsonRank(value: unknown): number {
   switch (typeof value) {
     case 'boolean': return value ? 2 : 1
     case 'number': return rankNumber

@@ -1,31 +1,29 @@
+import { RootTextOrder } from '../collation/root-text-order.ts'
 import { Effort } from './effort.ts'
 import { fieldAt } from './field-path.ts'
 import { compareJson, compareStringBytes, type CompareStrings } from './json-order.ts'
 import type { ComparisonOperator, FieldTest, Selector } from './selector.ts'
-import type { TestInTime } from './text-pattern.ts'
-
-export interface Matching {
-  /**
-   * Determines the order of strings and which of them are equal. The default compares bytes. CouchDB uses ICU's root
-   * collation, which is not implemented, so case and accents sort differently there. `_id` is always compared by bytes.
-   */
-  readonly compareStrings: CompareStrings
-  /** Tests a text with a pattern; by default without a time limit. */
-  readonly testInTime: TestInTime
-}
+import { testPlainly, type TestInTime } from './text-pattern.ts'
 
 /** The state of matching one document. */
-type Attempt = Matching & { readonly effort: Effort }
+interface Attempt {
+  readonly compareStrings: CompareStrings
+  readonly testInTime: TestInTime
+  readonly effort: Effort
+}
 
-const plainly: Matching = { compareStrings: compareStringBytes, testInTime: (pattern, text) => pattern.test(text) }
+const rootOrder = new RootTextOrder()
 
 /**
- * Whether a document, with its `_id`, `_rev` and other special members, matches.
+ * Whether a document, with its `_id`, `_rev` and other special members, matches. This is the plain definition of what
+ * selectors mean, for implementations in memory and for tests; `compileSelector` is faster.
  *
- * @throws SelectorError when a `$regex` takes too long, or when the matching takes more than `selectorStepsMax` steps
+ * @throws SelectorError when the matching takes more than `selectorStepsMax` steps
  */
-export function matchesSelector(selector: Selector, document: unknown, matching: Partial<Matching> = {}): boolean {
-  return matches(selector, document, { ...plainly, ...matching, effort: new Effort('Matching a document') })
+export function matchesSelector(selector: Selector, document: unknown): boolean {
+  return matches(selector, document, {
+    compareStrings: rootOrder.compare, testInTime: testPlainly, effort: new Effort('Matching a document'),
+  })
 }
 
 function matches(selector: Selector, document: unknown, matching: Attempt): boolean {

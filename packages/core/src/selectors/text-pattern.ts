@@ -17,6 +17,9 @@ const matchMsMax = 200
  * the match is known to be short; only the first matches, which compile the pattern, may take some tenths of a second.
  */
 export type TestInTime = (pattern: RegExp, text: string, msMax: number) => boolean | null
+/** Tests without a limit of time. */
+export const testPlainly: TestInTime = (pattern, text) => pattern.test(text)
+
 /** Steps of effort for reading one character of a pattern, and for a class of Unicode characters (`\p{..}`). */
 const characterSteps = 2
 const unicodeClassSteps = 250

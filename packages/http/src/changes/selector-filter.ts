@@ -1,7 +1,7 @@
 /** The filter `_selector` of changes feeds (docs/reference/changes.md#selectors). */
 import { attachmentsMember } from '../attachments/attachment-view.ts'
 import {
-  ApiError, isJsonObject, matchesSelector, parseFieldPaths, parseJson, parseSelector, PatternBudget, readValue,
+  ApiError, compileSelector, isJsonObject, parseFieldPaths, parseJson, parseSelector, PatternBudget, readValue,
   SelectorError, smallJsonBytes, type ChangeRow, type FieldPath, type JsonObject, type Leaf,
 } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
@@ -18,12 +18,12 @@ export function selectorFilter(
 ): ChangesFilter {
   if (body === null) throw new ApiError('bad_request', 'Selector must be specified in POST payload')
   if (!isJsonObject(body['selector'])) throw new ApiError('bad_request', 'Selector error: expected a JSON object')
-  const selector = readable(() => parseSelector(body['selector']))
   const { clock, machine } = services.runtime
   const budget = new PatternBudget(clock, machine)
-  const fits = (document: object): boolean => {
+  const matches = readable(() => compileSelector(parseSelector(body['selector']), budget.testInTime))
+  const fits = (document: JsonObject): boolean => {
     budget.beginDocument()
-    return readable(() => matchesSelector(selector, document, budget))
+    return readable(() => matches(document))
   }
   return {
     body: true, fields: fieldPaths(body['fields']),
@@ -57,7 +57,7 @@ function readable<T>(read: () => T): T {
  * Returns the leaves that pass. The row contains only the winner's body, so the bodies of other leaves are read here.
  */
 async function passing(
-  fits: (document: object) => boolean, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext,
+  fits: (document: JsonObject) => boolean, row: ChangeRow, leaves: readonly Leaf[], request: RequestContext,
   services: Services,
 ): Promise<readonly Leaf[]> {
   // Matching can take some tenths of a second, and so can parsing a large document.
@@ -83,7 +83,7 @@ type FilteredContent = Pick<ChangeRow, 'body' | 'attachments'>
 /** Returns the document that a filter is applied to. */
 async function filteredDocument(
   id: string, { revision, deleted }: Leaf, { body, attachments }: FilteredContent, services: Services,
-): Promise<object> {
+): Promise<JsonObject> {
   const members = body === undefined ? {}
     : body.length <= smallJsonBytes ? parseJson(body) as object
     : await valueOf(body, services)

@@ -1,7 +1,7 @@
 import {
-  decodeViewRow, type DocumentRow, type FieldPath, type FindRequest, type FoundDocument, matchesSelector,
-  parseFieldPaths, parseQueryIndex, parseSelector, PatternBudget, ReplicaError, rowDocument, type IndexDefinition,
-  type ScannedPlace, type Selector, selectorDocument, SelectorError,
+  compileSelector, decodeViewRow, type DocumentRow, type DocumentTest, type FieldPath, type FindRequest,
+  type FoundDocument, type IndexDefinition, parseFieldPaths, parseQueryIndex, parseSelector, PatternBudget,
+  ReplicaError, rowDocument, type ScannedPlace, selectorDocument, SelectorError,
 } from '@sectional/core'
 import type { Clock, Machine } from '@sectional/runtime'
 
@@ -9,7 +9,7 @@ interface PatternParts { readonly clock: Clock; readonly machine: Pick<Machine, 
 
 /** Tests the selector of one request on documents and rows, and makes the matches of the answer. */
 export class DocumentSelector {
-  readonly #selector: Selector
+  readonly #matches: DocumentTest
   readonly #documents: FindRequest['documents']
   /** Bounds the time of the selector's patterns. */
   readonly #budget: PatternBudget
@@ -19,7 +19,7 @@ export class DocumentSelector {
     this.#documents = documents
     this.#budget = new PatternBudget(clock, machine)
     try {
-      this.#selector = parseSelector(JSON.parse(selector))
+      this.#matches = compileSelector(parseSelector(JSON.parse(selector)), this.#budget.testInTime)
     } catch (error) {
       throw new ReplicaError('protocol', `the selector is not valid: ${(error as Error).message}`)
     }
@@ -56,10 +56,10 @@ export class DocumentSelector {
     return this.#test(rowDocument(id, fields, values)) ? { kind: 'found', range, key, id, number, value } : undefined
   }
 
-  #test(document: unknown): boolean {
+  #test(document: Readonly<Record<string, unknown>>): boolean {
     this.#budget.beginDocument()
     try {
-      return matchesSelector(this.#selector, document, this.#budget)
+      return this.#matches(document)
     } catch (error) {
       if (error instanceof SelectorError) throw new ReplicaError('exhausted', error.message)
       throw error
