@@ -17,14 +17,14 @@ const missing: FieldValue = { kind: 'missing' }
 const blocked: FieldValue = { kind: 'blocked' }
 
 /**
- * Parses the name of a field. `a.b` has two steps; a dot after a backslash is part of a step's name.
+ * Parses the name of a field. `a.b` has two steps; a dot or a dollar sign after a backslash is part of a step's name.
  *
  * @param effort is charged for the work
  * @throws SelectorError `invalid_field_name` when a step is empty
  */
 export function parseFieldPath(name: string, effort?: Effort): FieldPath {
   effort?.spendFieldName(name.length)
-  const steps = name.split(/(?<!\\)\./).map(step => step.replaceAll('\\.', '.'))
+  const steps = name.split(/(?<!\\)\./).map(step => step.replace(/\\([.$])/g, '$1'))
   if (steps.includes('')) throw new SelectorError('invalid_field_name', `Invalid field name: ${name}`)
   return steps
 }
@@ -52,7 +52,9 @@ export function parseFieldPaths(names: readonly string[]): readonly FieldPath[] 
 
 /** Returns the name from which `parseFieldPath` reads this path. */
 export function formatFieldPath(path: FieldPath): string {
-  return path.map(step => step.replaceAll('.', '\\.')).join('.')
+  const name = path.map(step => step.replaceAll('.', '\\.')).join('.')
+  // Without the backslash, a selector would take the name for that of an operator.
+  return name.startsWith('$') ? `\\${name}` : name
 }
 
 /** An array index has only one spelling, so that different paths lead to different values. */

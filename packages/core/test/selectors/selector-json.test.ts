@@ -21,6 +21,7 @@ describe('the normal form of a selector', () => {
       [{ a: { $elemMatch: { $gt: 1, $lt: 3 } } }, { a: { $elemMatch: { $and: [{ $gt: 1 }, { $lt: 3 }] } } }],
       [{ a: { $or: [{ $eq: 1 }, { b: 2 }] } }, { $or: [{ a: { $eq: 1 } }, { 'a.b': { $eq: 2 } }] }],
       [{ 'x\\.y': { $mod: [2, 1] } }, { 'x\\.y': { $mod: [2, 1] } }],
+      [{ '\\$price': 9 }, { '\\$price': { $eq: 9 } }], [{ a: { '\\$b': 9 } }, { 'a.$b': { $eq: 9 } }],
     ]
     for (const [written, normal] of forms) {
       expect(selectorJson(parseSelector(written)), JSON.stringify(written)).to.deep.equal(normal)
