@@ -72,6 +72,48 @@ export const errorRegistry = {
     reason: 'Nodes are unable to service this request due to overloading or maintenance mode.',
   },
   insufficient_storage: { status: 507, error: 'insufficient_storage' },
+  // Errors of `_find`, `_explain` and `_index`.
+  invalid_key: { status: 400, error: 'invalid_key' },
+  missing_required_key: { status: 400, error: 'missing_required_key' },
+  bad_arg: { status: 400, error: 'bad_arg' },
+  invalid_operator: { status: 400, error: 'invalid_operator' },
+  not_supported: { status: 400, error: 'not_supported' },
+  invalid_selector: { status: 400, error: 'invalid_selector' },
+  invalid_selector_json: { status: 400, error: 'invalid_selector_json' },
+  invalid_field: { status: 400, error: 'invalid_field' },
+  invalid_field_name: { status: 400, error: 'invalid_field_name' },
+  invalid_fields: { status: 400, error: 'invalid_fields' },
+  invalid_string: { status: 400, error: 'invalid_string' },
+  invalid_boolean: { status: 400, error: 'invalid_boolean' },
+  invalid_non_neg_integer: { status: 400, error: 'invalid_non_neg_integer' },
+  invalid_pos_integer: { status: 400, error: 'invalid_pos_integer' },
+  invalid_sort_json: { status: 400, error: 'invalid_sort_json' },
+  invalid_sort_field: { status: 400, error: 'invalid_sort_field' },
+  invalid_index_name: { status: 400, error: 'invalid_index_name' },
+  invalid_bulk_docs: { status: 400, error: 'invalid_bulk_docs' },
+  invalid_ddoc_lang: { status: 400, error: 'invalid_ddoc_lang' },
+  invalid_partitioned_option: { status: 400, error: 'invalid_partitioned_option' },
+  no_usable_index: { status: 400, error: 'no_usable_index' },
+  invalid_bookmark: { status: 400, error: 'invalid_bookmark' },
+  invalid_index: {
+    status: 400, error: 'invalid_index', reason: 'You must specify an index with the `use_index` parameter.',
+  },
+  invalid_empty_string: {
+    status: 400, error: 'invalid_empty_string', reason: 'Index name or ddoc cannot be empty string',
+  },
+  unsupported_mixed_sort: {
+    status: 400, error: 'unsupported_mixed_sort',
+    reason: 'Sorts currently only support a single direction for all fields.',
+  },
+  sort_rows_exceeded: { status: 400, error: 'sort_rows_exceeded' },
+  error_saving_ddoc: {
+    status: 500, error: 'error_saving_ddoc',
+    reason: 'Encountered a conflict while saving the design document.',
+  },
+  invalid_list_index_params: {
+    status: 500, error: 'invalid_list_index_params', reason: 'Index parameter ranges: limit > 1, skip > 0',
+  },
+  index_service_missing: { status: 503, error: 'required index service unavailable' },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorName = keyof typeof errorRegistry
@@ -83,13 +125,16 @@ export class ApiError extends Error {
   readonly reason: string
   /** Extra response headers, such as Allow or Retry-After. */
   readonly headers: Readonly<Record<string, string>>
+  /** Members that the response's body has in addition to `error` and `reason`. */
+  readonly members: Readonly<Record<string, unknown>>
 
   /**
    * @param kind name of an entry of the registry; or an entry, for errors that functions of design documents name
    * @param reason replaces the entry's default reason; it should name the refused value, the limit and what to do
    */
   constructor(
-    kind: ErrorName | ErrorEntry, reason?: string, options: { headers?: Record<string, string>; cause?: unknown } = {},
+    kind: ErrorName | ErrorEntry, reason?: string,
+    options: { headers?: Record<string, string>; members?: Record<string, unknown>; cause?: unknown } = {},
   ) {
     const entry: ErrorEntry = typeof kind === 'string' ? errorRegistry[kind] : kind
     super(reason ?? entry.reason ?? entry.error, { cause: options.cause })
@@ -98,5 +143,6 @@ export class ApiError extends Error {
     this.error = entry.error
     this.reason = this.message
     this.headers = options.headers ?? {}
+    this.members = options.members ?? {}
   }
 }

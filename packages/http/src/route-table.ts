@@ -20,6 +20,7 @@ import {
   listAllDocuments, listDesignDocuments, listPartition, queryPartition, queryAllDocuments, queryDesignDocuments,
 } from './routes/document-list.ts'
 import { postDocumentForm } from './routes/document-form.ts'
+import { postExplain, postExplainInPartition, postFind, postFindInPartition } from './routes/find.ts'
 import { getDocument } from './routes/document-open.ts'
 import { copyDocument, copyLocalDocument, deleteDocument, postDocument, putDocument } from './routes/document-update.ts'
 import { getList, getListOfOther, refuseListPath } from './routes/list.ts'
@@ -38,6 +39,7 @@ import { missingFeature } from './routes/not-implemented.ts'
 import { getPurgedInfos, postPurge } from './routes/purge.ts'
 import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
 import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
+import { deleteIndex, deleteIndexes, getIndexes, postIndex } from './routes/query-index.ts'
 import { createRewrite } from './routes/rewrite.ts'
 import { deleteSession, getSession, postSession } from './routes/session.ts'
 import { getShow, refuseShowPath } from './routes/show.ts'
@@ -183,10 +185,24 @@ export function databaseResources(): Readonly<Record<string, Resource>> {
     '/_design/{name}/_info': resource('design-info', 'member', 'GET', { GET: getDesignInfo }),
     '/_design/{name}/_view/{view}': resource('view', 'member', 'GET,POST,HEAD', { GET: listView, POST: listView }),
     '/_design/{name}/_view/{view}/queries': resource('view-queries', 'member', 'POST', { POST: queryView }),
+    ...findResources(),
     ...functionResources(),
     ...partitionResources(),
     ...documentResources(),
     ...laterDatabaseResources(),
+  }
+}
+
+/** Queries by selector, and their indexes. */
+function findResources(): Readonly<Record<string, Resource>> {
+  const index = resource('index', 'member', 'DELETE', { DELETE: deleteIndex })
+  return {
+    '/_find': resource('find', 'member', 'POST', { POST: postFind }),
+    '/_explain': resource('explain', 'member', 'POST', { POST: postExplain }),
+    '/_index': resource('index', 'member', 'GET,POST', { GET: getIndexes, POST: postIndex }),
+    '/_index/_bulk_delete': resource('index', 'member', 'POST', { POST: deleteIndexes }),
+    '/_index/{design}/{type}/{name}': index,
+    '/_index/_design/{design}/{type}/{name}': index,
   }
 }
 
@@ -227,8 +243,10 @@ function partitionResources(): Readonly<Record<string, Resource>> {
     '/_partition/{partition}/_all_docs/queries': resource('partition-all-docs-queries', 'member', 'POST', {
       POST: queryPartition,
     }),
-    '/_partition/{partition}/_find': missingFeature('partition-find', 'member', 'POST', 'Find is'),
-    '/_partition/{partition}/_explain': missingFeature('partition-explain', 'member', 'POST', 'Find is'),
+    '/_partition/{partition}/_find': resource('partition-find', 'member', 'POST', { POST: postFindInPartition }),
+    '/_partition/{partition}/_explain': resource('partition-explain', 'member', 'POST', {
+      POST: postExplainInPartition,
+    }),
     '/_partition/{partition}/_design/{name}/_view/{view}': resource('partition-view', 'member', 'GET,POST,HEAD', {
       GET: listPartitionView, POST: listPartitionView,
     }),
@@ -272,12 +290,6 @@ function documentResources(): Readonly<Record<string, Resource>> {
 /** Endpoints of CouchDB that this version does not implement. */
 function laterDatabaseResources(): Readonly<Record<string, Resource>> {
   return {
-    '/_find': missingFeature('find', 'member', 'POST', 'Find is'),
-    '/_explain': missingFeature('explain', 'member', 'POST', 'Find is'),
-    '/_index': missingFeature('index', 'member', 'GET,POST', 'Find is'),
-    '/_index/_bulk_delete': missingFeature('index', 'member', 'POST', 'Find is'),
-    '/_index/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
-    '/_index/_design/{design}/{type}/{name}': missingFeature('index', 'member', 'DELETE', 'Find is'),
     '/_design/{name}/_search/{index}': missingFeature('search', 'member', 'GET,POST', 'Text search is'),
     '/_design/{name}/_search_info/{index}': missingFeature('search', 'member', 'GET', 'Text search is'),
     '/_design/{name}/_search_disk_size/{index}': missingFeature('search', 'member', 'GET', 'Text search is'),

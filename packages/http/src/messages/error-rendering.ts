@@ -17,7 +17,7 @@ export function renderError(request: RequestContext, services: Services, thrown:
   if (isFailure(error)) report(request, services, thrown)
   const headers: Record<string, string> = { ...error.headers }
   if (error.status === 401) challenge(request, services, headers)
-  const body: Record<string, unknown> = { error: error.error, reason: error.reason }
+  const body: Record<string, unknown> = { error: error.error, reason: error.reason, ...error.members }
   if (error.error === 'unknown_error' && !(error instanceof FunctionError)) body['ref'] = crc32(stackOf(thrown))
   sendJson(request, services, error.status, body, headers)
 }

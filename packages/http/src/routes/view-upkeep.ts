@@ -1,15 +1,15 @@
 /** `_design/{name}/_info` and `_view_cleanup`. */
 import { hash } from 'node:crypto'
-import { indexId, rootCollationVersion, viewDefinitions, type IndexDefinition } from '@sectional/core'
+import { indexId, parseJsonObject, rootCollationVersion, type IndexDefinition } from '@sectional/core'
 import { readBody } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
-import { openDesignDocument, usedDefinitions } from '../views/view-definitions.ts'
+import { definitionsOf, openDesignBody, usedDefinitions } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 
 export const getDesignInfo: Handler = async (request, services) => {
   const name = request.params[0]!
-  const design = await openDesignDocument(name, request, services)
-  const definitions = [...viewDefinitions(design, request.database).values()]
+  const body = await openDesignBody(name, request, services)
+  const definitions = definitionsOf(body, request.database)
   const info = await services.coordinator.viewInfo(request.database, definitions, request)
   sendJson(request, services, 200, {
     name,
@@ -24,7 +24,7 @@ export const getDesignInfo: Handler = async (request, services) => {
       signature: signatureOf(definitions),
       // An index reads purges in the order of the changes, so that they have no numbers of their own.
       purge_seq: 0,
-      language: design['language'] ?? 'javascript',
+      language: parseJsonObject(body)['language'] ?? 'javascript',
       compact_running: false,
       collator_versions: [rootCollationVersion.collator],
       ...(info.failedCount > 0 && { failed_documents: { count: info.failedCount, examples: info.failures } }),
@@ -32,7 +32,7 @@ export const getDesignInfo: Handler = async (request, services) => {
   })
 }
 
-/** Removes the indexes that no view of the database's design documents needs. */
+/** Removes the indexes that no design document of the database needs. */
 export const postViewCleanup: Handler = async (request, services) => {
   await readBody(request, services)
   await services.coordinator.cleanViews(request.database, await usedDefinitions(request, services), request)

@@ -3,6 +3,7 @@ import type { OptionValues } from '@sectional/core/options'
 import { admissionDeclarations } from './admission-options.ts'
 import { authenticationDeclarations } from './authentication-options.ts'
 import { documentDeclarations } from './document-options.ts'
+import { findDeclarations } from './find-options.ts'
 import { requestDeclarations } from './request-options.ts'
 import { rewriteDeclarations } from './rewrite-options.ts'
 import { serverDeclarations } from './server-options.ts'
@@ -14,6 +15,7 @@ export const httpDeclarations = {
   ...requestDeclarations,
   ...rewriteDeclarations,
   ...viewDeclarations,
+  ...findDeclarations,
   ...authenticationDeclarations,
   ...admissionDeclarations,
 }

@@ -1,23 +1,24 @@
 /** Reads the definitions of views from the design documents of a database. */
 import {
-  parseJsonObject, viewDefinition, viewDefinitions, type IndexDefinition, type JsonObject,
+  parseJsonObject, viewDefinition, viewDefinitions, type IndexDefinition, type IndexedDatabase,
 } from '@sectional/core'
 import { noFlags, openWinner } from '../documents/document-reading.ts'
+import { definitionOf } from '../find/index-scan.ts'
+import { readIndexes } from '../find/stored-indexes.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import type { QueriedView } from './view-parameters.ts'
 
 /**
- * Returns the members of a design document.
+ * Returns the body of a design document.
  *
  * @param name without `_design/`
  * @throws ApiError `missing`, `deleted`
  */
-export async function openDesignDocument(
+export async function openDesignBody(
   name: string, request: RequestContext, services: Services,
-): Promise<JsonObject> {
-  const { body } = await openWinner(`_design/${name}`, noFlags, {}, request, services)
-  return parseJsonObject(body)
+): Promise<Uint8Array> {
+  return (await openWinner(`_design/${name}`, noFlags, {}, request, services)).body
 }
 
 /**
@@ -25,7 +26,7 @@ export async function openDesignDocument(
  * is read, because another node may have just written it.
  *
  * @param designName without `_design/`
- * @throws ApiError as `openDesignDocument` and `viewDefinition`
+ * @throws ApiError as `openDesignBody` and `viewDefinition`
  */
 export async function openDefinition(
   designName: string, viewName: string, request: RequestContext, services: Services,
@@ -33,10 +34,11 @@ export async function openDefinition(
   const { database } = request
   const document = await services.coordinator.designDocument(database, `_design/${designName}`)
   const cached = document && services.viewDefinitions.get(document, viewName, database)
-  return cached ?? viewDefinition(await openDesignDocument(designName, request, services), viewName, database)
+  if (cached) return cached
+  return viewDefinition(parseJsonObject(await openDesignBody(designName, request, services)), viewName, database)
 }
 
-/** Returns the definitions of the views of all design documents of the database. */
+/** Returns the definitions of the views, and of the indexes of queries, of all design documents of the database. */
 export async function usedDefinitions(
   request: RequestContext, { coordinator }: Services,
 ): Promise<readonly IndexDefinition[]> {
@@ -48,10 +50,16 @@ export async function usedDefinitions(
   const definitions: IndexDefinition[] = []
   for await (const page of rows) {
     for (const { body } of page) {
-      if (body !== undefined) definitions.push(...viewDefinitions(parseJsonObject(body), database).values())
+      if (body !== undefined) definitions.push(...definitionsOf(body, database))
     }
   }
   return definitions
+}
+
+/** Returns the definitions of all indexes that a design document needs. */
+export function definitionsOf(body: Uint8Array, database: IndexedDatabase): readonly IndexDefinition[] {
+  const views = viewDefinitions(parseJsonObject(body), database)
+  return [...views.values(), ...readIndexes('', body, database).map(definitionOf)]
 }
 
 /** @param partition the partition that the path names */

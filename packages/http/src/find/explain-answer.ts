@@ -1,0 +1,61 @@
+/** The answer of `_explain`. */
+import { selectorFields, selectorJson, type Selector } from '@sectional/core'
+import type { RequestContext } from '../request/request-context.ts'
+import { adviceOf } from './advice.ts'
+import type { FindPlan } from './find-plan.ts'
+import { noBookmark, type FindRequest } from './find-request.ts'
+import { allDocumentsIndex, listedIndex, type StoredIndex } from './stored-indexes.ts'
+
+/** Returns the body of the answer. */
+export function explanation(find: FindRequest, plan: FindPlan, request: RequestContext): object {
+  const { limit, skip, fields, selector, advice } = find
+  const { database } = request
+  return {
+    dbname: database.name,
+    index: shownIndex(plan.index),
+    partitioned: database.partitioned,
+    selector: selectorJson(selector),
+    opts: options(find),
+    limit, skip, fields,
+    index_candidates: plan.rejected.map(({ index, usable, reason, ranking, covering }) => ({
+      index: shownIndex(index),
+      analysis: { usable, reasons: [{ name: reason }], ranking, covering },
+    })),
+    selector_hints: [hintsOf(selector)],
+    mrargs: viewArguments(find, plan),
+    covering: plan.covering,
+    ...(advice && { advice: adviceOf(plan.suggestion, plan.rejected, database) }),
+  }
+}
+
+function shownIndex(index: StoredIndex | null): object {
+  return index === null ? allDocumentsIndex : listedIndex(index)
+}
+
+/** The options of the request as they were understood, in CouchDB's order. */
+function options(find: FindRequest): object {
+  return {
+    use_index: find.useIndex, bookmark: find.bookmark === '' ? noBookmark : find.bookmark,
+    limit: find.limit, skip: find.skip,
+    sort: Object.fromEntries(find.sort.map(({ name, direction }) => [name, direction])),
+    fields: find.fields, partition: find.partition ?? '', r: find.r, conflicts: find.conflicts, stale: find.stale,
+    update: find.update, stable: find.stable, execution_stats: find.executionStats,
+    allow_fallback: find.allowFallback,
+  }
+}
+
+/** Which fields of the selector an index may serve. `indexable` are those with conditions on a range of keys. */
+function hintsOf(selector: Selector): object {
+  const { all, indexable } = selectorFields(selector)
+  return {
+    type: 'json', indexable_fields: [...indexable], unindexable_fields: [...all].filter(name => !indexable.has(name)),
+  }
+}
+
+/** The query of the index as CouchDB describes it. The bounds of ranges are not shown: they are binary sort keys. */
+function viewArguments({ partition, stable, update, conflicts }: FindRequest, plan: FindPlan): object {
+  return {
+    include_docs: !plan.covering, view_type: 'map', reduce: false, partition: partition ?? null,
+    direction: plan.descending ? 'rev' : 'fwd', stable, update, conflicts,
+  }
+}

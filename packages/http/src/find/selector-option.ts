@@ -1,0 +1,27 @@
+/** Selectors in the bodies of requests. */
+import {
+  ApiError, parseSelector, SelectorError, selectorJson, type JsonObject, type Selector,
+} from '@sectional/core'
+
+/** Returns what `read` returns, and gives clients the errors of selectors and field names with their codes. */
+export function withSelectorErrors<Result>(read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof SelectorError ? new ApiError(error.code, error.message, { cause: error }) : error
+  }
+}
+
+/** @throws ApiError with the code of a SelectorError */
+export function readSelector(value: unknown): Selector {
+  return withSelectorErrors(() => parseSelector(value))
+}
+
+/**
+ * Returns a partial filter in its normal form; `{}`, which every document passes, when it is absent.
+ *
+ * @throws ApiError with the code of a SelectorError
+ */
+export function normalFilter(value: unknown): JsonObject {
+  return value === undefined ? {} : selectorJson(readSelector(value))
+}

@@ -1,0 +1,43 @@
+/** `_find` and `_explain` (docs/reference/find.md#post-db_find). */
+import { answerCount } from '../find/count-answer.ts'
+import { explanation } from '../find/explain-answer.ts'
+import { answerFind } from '../find/find-answer.ts'
+import { planFind, type FindPlan } from '../find/find-plan.ts'
+import { parseFindRequest, type FindRequest } from '../find/find-request.ts'
+import { pathPartition } from '../lists/path-partition.ts'
+import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { sendJson } from '../messages/response.ts'
+import type { Handler } from '../pipeline/resource.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+
+export const postFind: Handler = (request, services) => find(undefined, request, services)
+export const postFindInPartition: Handler = async (request, services) =>
+  find(pathPartition(request), request, services)
+export const postExplain: Handler = (request, services) => explain(undefined, request, services)
+export const postExplainInPartition: Handler = async (request, services) =>
+  explain(pathPartition(request), request, services)
+
+interface Planned { readonly find: FindRequest; readonly plan: FindPlan }
+
+async function find(partition: string | undefined, request: RequestContext, services: Services): Promise<void> {
+  const { find: asked, plan } = await plannedQuery(partition, request, services)
+  const answer = asked.count ? answerCount : answerFind
+  await answer(asked, plan, request, services)
+}
+
+async function explain(partition: string | undefined, request: RequestContext, services: Services): Promise<void> {
+  const planned = await plannedQuery(partition, request, services)
+  sendJson(request, services, 200, explanation(planned.find, planned.plan, request))
+}
+
+/** @throws ApiError for a body that is not valid, and for a query that cannot be served */
+async function plannedQuery(
+  partition: string | undefined, request: RequestContext, services: Services,
+): Promise<Planned> {
+  requireJsonType(request)
+  const body = await readJsonObject(request, services)
+  const { partitioned } = request.database
+  const parsed = parseFindRequest(body, { limit: services.options.findLimit, partition, partitioned })
+  return { find: parsed, plan: await planFind(parsed, request, services) }
+}
