@@ -20,6 +20,7 @@ export const folders = {
     'documents': ['.', 'contracts', 'encoding', 'json', 'revisions'],
     'selectors': ['.', 'collation', 'json'],
     'mango': ['.', 'collation', 'contracts', 'encoding', 'json', 'selectors', 'views'],
+    'aggregates': ['.', 'collation', 'encoding', 'json', 'reduces', 'selectors'],
     'sharding': ['.', 'contracts'],
     'sequences': ['.', 'contracts', 'encoding', 'sharding', 'time'],
     'replica-memory': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],

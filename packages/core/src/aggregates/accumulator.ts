@@ -1,0 +1,160 @@
+/** The state of one aggregate of one group. It does not depend on the order in which values and states were added. */
+import type { RootTextOrder } from '../collation/root-text-order.ts'
+import type { ByteWriter } from '../encoding/byte-writer.ts'
+import type { ByteReader } from '../encoding/varint.ts'
+import { ExactSum } from '../reduces/exact-sum.ts'
+import { compareJson } from '../selectors/json-order.ts'
+import { type AggregateBudget, tooMany } from './aggregate-budget.ts'
+import type { AggregateFunction } from './aggregate-query.ts'
+
+export interface Accumulator {
+  /** Adds the value of one document. It is not called for a document without the field. */
+  add(value: unknown): void
+  encode(writer: ByteWriter): void
+  /** Adds a state that `encode` has written. @throws RangeError for other bytes */
+  addEncoded(reader: ByteReader): void
+  /** Returns the result as JSON text. */
+  toJson(): string
+}
+
+/** Compares values in the order of views, and equal ones by their JSON, so that one of them is always the first. */
+export function valueOrder(texts: RootTextOrder): (a: KeptValue, b: KeptValue) => number {
+  return (a, b) => compareJson(a.value, b.value, texts.compare) || (a.json < b.json ? -1 : a.json > b.json ? 1 : 0)
+}
+
+export interface KeptValue { readonly value: unknown; readonly json: string }
+
+export function createAccumulator(
+  name: AggregateFunction, order: ReturnType<typeof valueOrder>, budget: AggregateBudget,
+): Accumulator {
+  switch (name) {
+    case '$count': return new Count()
+    case '$sum': return new NumberSum(sum => sum ?? 'null')
+    case '$avg': return new NumberSum((sum, count) =>
+      sum === undefined || count === 0 ? 'null' : JSON.stringify(Number(sum) / count))
+    case '$min': return new Extreme(order, budget)
+    case '$max': return new Extreme((a, b) => order(b, a), budget)
+    case '$distinct': return new DistinctValues(order, budget)
+  }
+}
+
+class Count implements Accumulator {
+  #count = 0
+
+  add(): void {
+    this.#count++
+  }
+
+  encode(writer: ByteWriter): void {
+    writer.varint(this.#count)
+  }
+
+  addEncoded(reader: ByteReader): void {
+    this.#count += reader.varint()
+  }
+
+  toJson(): string {
+    return String(this.#count)
+  }
+}
+
+class NumberSum implements Accumulator {
+  readonly #sum = new ExactSum()
+  #count = 0
+  readonly #result: (sum: string | undefined, count: number) => string
+
+  /** @param result makes the result of the sum, undefined when it is beyond the range of doubles, and the count */
+  constructor(result: (sum: string | undefined, count: number) => string) {
+    this.#result = result
+  }
+
+  add(value: unknown): void {
+    if (typeof value !== 'number' || !Number.isFinite(value)) return
+    this.#sum.add(value)
+    this.#count++
+  }
+
+  encode(writer: ByteWriter): void {
+    writer.varint(this.#count)
+    this.#sum.encode(writer)
+  }
+
+  addEncoded(reader: ByteReader): void {
+    this.#count += reader.varint()
+    this.#sum.addEncoded(reader)
+  }
+
+  toJson(): string {
+    return this.#result(this.#sum.toJson(), this.#count)
+  }
+}
+
+/** The first value in an order. */
+class Extreme implements Accumulator {
+  #first: KeptValue | undefined
+  readonly #order: ReturnType<typeof valueOrder>
+  readonly #budget: AggregateBudget
+
+  constructor(order: ReturnType<typeof valueOrder>, budget: AggregateBudget) {
+    this.#order = order
+    this.#budget = budget
+  }
+
+  add(value: unknown): void {
+    const first = this.#first
+    // Most values of a field are numbers.
+    if (typeof value === 'number' && first?.value === value) return
+    const next = { value, json: JSON.stringify(value) }
+    if (first !== undefined && this.#order(first, next) <= 0) return
+    this.#budget.keep(next.json.length - (first?.json.length ?? 0))
+    this.#first = next
+  }
+
+  encode(writer: ByteWriter): void {
+    writer.text(this.#first?.json ?? '')
+  }
+
+  addEncoded(reader: ByteReader): void {
+    const json = reader.text(reader.varint(), 'utf8')
+    if (json !== '') this.add(JSON.parse(json))
+  }
+
+  toJson(): string {
+    return this.#first?.json ?? 'null'
+  }
+}
+
+class DistinctValues implements Accumulator {
+  /** The values by their JSON. */
+  readonly #values = new Map<string, unknown>()
+  readonly #order: ReturnType<typeof valueOrder>
+  readonly #budget: AggregateBudget
+
+  constructor(order: ReturnType<typeof valueOrder>, budget: AggregateBudget) {
+    this.#order = order
+    this.#budget = budget
+  }
+
+  add(value: unknown): void {
+    const json = JSON.stringify(value)
+    if (this.#values.has(json)) return
+    const { distinctMax } = this.#budget.limits
+    if (this.#values.size >= distinctMax) throw tooMany(`more than ${distinctMax} different values of $distinct`)
+    this.#budget.keep(json.length)
+    this.#values.set(json, value)
+  }
+
+  encode(writer: ByteWriter): void {
+    writer.varint(this.#values.size)
+    for (const json of this.#values.keys()) writer.text(json)
+  }
+
+  addEncoded(reader: ByteReader): void {
+    for (let left = reader.varint(); left > 0; left--) this.add(JSON.parse(reader.text(reader.varint(), 'utf8')))
+  }
+
+  toJson(): string {
+    const sorted = [...this.#values].map(([json, value]) => ({ json, value })).sort(this.#order)
+    return `[${sorted.map(({ json }) => json).join()}]`
+  }
+}
