@@ -50,6 +50,19 @@ export function decodeViewRow(row: Uint8Array): ViewRow {
   return { key, value: reader.text(row.length - reader.offset, 'utf8') }
 }
 
+/**
+ * Returns where the key of a row begins and ends; the value follows it.
+ *
+ * @throws RangeError when the bytes are not a row
+ */
+export function viewRowKey(row: Uint8Array): { readonly from: number; readonly to: number } {
+  const reader = new ByteReader(row)
+  const length = reader.varint()
+  const from = reader.offset
+  reader.skip(length)
+  return { from, to: from + length }
+}
+
 /** Returns the value of a row as UTF-8, in the memory of the row. @throws RangeError when the bytes are not a row */
 export function viewRowValue(row: Uint8Array): Uint8Array {
   const reader = new ByteReader(row)

@@ -4,6 +4,7 @@
  */
 import type { SplicedDocument, ViewReduceFailure } from '@sectional/core'
 import type { JsonWriter } from '../messages/json-writer.ts'
+import { viewRowBytesMax, writeViewRow } from './view-row-bytes.ts'
 
 export type DocumentWriter = (writer: JsonWriter) => Promise<void> | undefined
 
@@ -46,6 +47,13 @@ export class ListWriter {
     id: string, key: string, value: string, doc: SplicedDocument | DocumentWriter | null | undefined,
   ): Promise<void> | undefined {
     return this.#row(viewRowMembers(id, key, value), doc)
+  }
+
+  /** Writes a row of a view without a document. @param row as the index stores it (`encodeViewRow`) */
+  storedRow(id: string, row: Uint8Array): Promise<void> | undefined {
+    const isFirst = this.#rows++ === 0
+    this.#writer.put(viewRowBytesMax(id, row), (buffer, at) => writeViewRow(buffer, at, id, row, isFirst))
+    return this.#writer.flushFull()
   }
 
   /** Writes a reduced row. @param key JSON text, as is `value` */

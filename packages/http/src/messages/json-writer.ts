@@ -44,6 +44,18 @@ export class JsonWriter {
     this.#copy(bytes, 0, bytes.length)
   }
 
+  /**
+   * Writes what a function puts into the buffer.
+   *
+   * @param bytesMax the most bytes that the function puts there
+   * @param put receives the buffer and where to begin, and returns where it ended
+   */
+  put(bytesMax: number, put: (buffer: Buffer, at: number) => number): void {
+    this.#encodeText()
+    this.#ensure(bytesMax)
+    this.#length = put(this.#buffer, this.#length)
+  }
+
   document(document: SplicedDocument): void {
     const { head, tail } = documentFrame(document)
     this.#text += head

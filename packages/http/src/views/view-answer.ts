@@ -87,7 +87,9 @@ export async function openView(
     const answer = await coordinator.scanView(request.database, query, request)
     const windows = () => rowWindows(answer, parameters, request, services)
     const head = viewHead(answer, parameters)
-    return { kind: 'rows', answer, windows, write: writer => writeRows(writer, windows(), head) }
+    const write = (writer: JsonWriter): Promise<void> => parameters.includeDocs
+      ? writeRowsWithDocuments(writer, windows(), head) : writeRows(writer, answer, head)
+    return { kind: 'rows', answer, windows, write }
   }
   const answer = await coordinator.reduceView(request.database, { ...query, groupLevel }, request)
   return { kind: 'groups', answer, write: writer => writeGroups(writer, answer, viewHead(answer, parameters)) }
@@ -118,7 +120,20 @@ async function* rowWindows(
   }
 }
 
-async function writeRows(writer: JsonWriter, windows: AsyncIterable<RowWindow>, head: ListHead): Promise<void> {
+async function writeRows(writer: JsonWriter, { rows }: ViewAnswer<IndexRow>, head: ListHead): Promise<void> {
+  const list = new ListWriter(writer, head)
+  for await (const page of rows) {
+    for (const { id, value } of page) {
+      const full = list.storedRow(id, value)
+      if (full !== undefined) await full
+    }
+  }
+  list.end()
+}
+
+async function writeRowsWithDocuments(
+  writer: JsonWriter, windows: AsyncIterable<RowWindow>, head: ListHead,
+): Promise<void> {
   const list = new ListWriter(writer, head)
   for await (const { rows, documents } of windows) {
     for (const [index, { id, key, value }] of rows.entries()) {
