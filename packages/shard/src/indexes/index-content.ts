@@ -11,7 +11,9 @@ import { decodeState, encodeDocumentRows, encodeRow, encodeState, newState, type
 import type { IndexStore, StoredIndex } from './index-store.ts'
 import type { Indexer } from './indexer.ts'
 import { IndexPartCache } from './part-cache.ts'
+import { rowBytes, type StoredRow } from './row-reader.ts'
 import { addDigest, digestText } from './rows-digest.ts'
+import { RunRows } from './run-rows.ts'
 import { buildSummaries } from './summary-build.ts'
 import { type RowChange, type SummaryChanges, updateSummaries } from './summary-update.ts'
 
@@ -204,6 +206,8 @@ export class IndexContent {
   async #summariseAll(): Promise<Pick<StoredState, 'height' | 'hasRemains'>> {
     const { store: { store }, turns } = this.#parts
     if (this.#state.hasRemains) await store.clear(this.keys.pages())
+    // Runs of an attempt that failed may have other rows now.
+    this.cache.reset(this.#state.version)
     const pages = new Map<string, Uint8Array>()
     let bytes = 0
     const flush = async (): Promise<void> => {
@@ -217,9 +221,17 @@ export class IndexContent {
       pages.set(key, page)
       bytes += page.length
       if (bytes >= pageBatchBytes) await flush()
-    })
+    }, (place, rows) => this.#keepRun(place, rows))
     await flush()
     return { height, hasRemains: false }
+  }
+
+  /** The first queries of a new index find its rows in memory. */
+  #keepRun(place: string, rows: readonly StoredRow[]): void {
+    this.cache.offer(0, place, rows.reduce((sum, row) => sum + rowBytes(row), 0), () => {
+      const run = new RunRows(rows)
+      return [run, run.bytes]
+    })
   }
 
   get #summaryParts() {

@@ -18,6 +18,8 @@ interface CachedPart {
 export interface CachedParts {
   get(key: string): unknown
   set(key: string, part: unknown, bytes: number): void
+  /** Returns whether a part of that many bytes can be added without dropping others. */
+  hasRoom(bytes: number): boolean
   delete(key: string): void
 }
 
@@ -57,6 +59,7 @@ export class NodePartCache {
         this.#bytes += bytes
         while (this.#bytes > this.#bytesMax) this.#drop(this.#oldest)
       },
+      hasRoom: bytes => this.#bytes + bytes <= this.#bytesMax,
       delete: key => this.#drop(parts.get(key)),
     }
   }
@@ -96,6 +99,8 @@ export class IndexPartCache {
   /** The parts by level. A reset replaces the list. */
   #levels: CachedParts[] = []
   #version: string
+  /** The reader of the newest state; undefined when none was asked for since the state was written. */
+  #newest: PartCache | undefined
 
   constructor(node: NodePartCache, version: string) {
     this.#node = node
@@ -104,22 +109,43 @@ export class IndexPartCache {
 
   /** Returns the cache for a reader of the state with that version. Call it when the reader's snapshot is taken. */
   ofVersion(version: string): PartCache {
+    return version === this.#version ? this.#newest ??= this.#reader(version) : this.#reader(version)
+  }
+
+  #reader(version: string): PartCache {
     const levels = this.#levels
     const isNewest = (): boolean => version === this.#version && levels === this.#levels
     return {
       get: (level, place) => isNewest() ? levels[level]?.get(place) : undefined,
       set: (level, place, part, bytes) => {
         if (!isNewest()) return
-        while (levels.length <= level) levels.push(this.#node.owner())
-        levels[level]!.set(place, part, bytes)
+        this.#ownerOf(level).set(place, part, bytes)
       },
     }
+  }
+
+  /**
+   * Adds a part of the newest state if there is room for it, so that nothing that was used is dropped for it.
+   *
+   * @param bytes about as many as the part will have
+   * @param make returns the part, and its size in memory
+   */
+  offer<Part>(level: number, place: string, bytes: number, make: () => readonly [part: Part, bytes: number]): void {
+    const parts = this.#ownerOf(level)
+    if (parts.hasRoom(bytes)) parts.set(place, ...make())
+  }
+
+  #ownerOf(level: number): CachedParts {
+    const levels = this.#levels
+    while (levels.length <= level) levels.push(this.#node.owner())
+    return levels[level]!
   }
 
   /** Call this when a state has been written, with the places of the parts that differ from the state before. */
   changed(version: string, parts: Iterable<PartPlace>): void {
     for (const { level, place } of parts) this.#levels[level]?.delete(place)
     this.#version = version
+    this.#newest = undefined
   }
 
   /**
@@ -129,6 +155,7 @@ export class IndexPartCache {
   reset(version: string): void {
     this.#levels = []
     this.#version = version
+    this.#newest = undefined
   }
 }
 

@@ -13,6 +13,10 @@ export interface StoredRow {
   readonly value: Uint8Array
 }
 
+export function rowBytes({ place, value }: StoredRow): number {
+  return place.length + value.length
+}
+
 export function rowPlace({ place }: StoredRow): RowPlace {
   return readPlace(place)
 }

@@ -11,6 +11,9 @@ const runsReduced = 32
 /** Receives the pages of a new tree of summaries, in any order. */
 export type WritePage = (key: string, bytes: Uint8Array) => Promise<void>
 
+/** Receives the rows of each run, in the order of the runs. */
+export type OnRun = (place: string, rows: readonly StoredRow[]) => void
+
 /**
  * Summarises all rows, in one pass over them. The pages may be read when all are written, and `height` is in the state
  * of the index.
@@ -18,9 +21,9 @@ export type WritePage = (key: string, bytes: Uint8Array) => Promise<void>
  * @returns the height; 0 when there are no rows
  */
 export async function buildSummaries(
-  parts: Omit<SummaryParts, 'height'>, turns: Turns, write: WritePage,
+  parts: Omit<SummaryParts, 'height'>, turns: Turns, write: WritePage, onRun: OnRun,
 ): Promise<number> {
-  const builder = new SummaryBuilder(parts, write)
+  const builder = new SummaryBuilder(parts, write, onRun)
   for await (const page of readRows(parts.source, parts.keys, { from: firstPlace, to: placesEnd })) {
     await turns.pause()
     for (const row of page) await builder.add(row)
@@ -32,6 +35,7 @@ class SummaryBuilder {
   readonly #keys: IndexKeys
   readonly #values: RowValues
   readonly #write: WritePage
+  readonly #onRun: OnRun
   /** The runs that are not reduced yet; rows are added to the last one. */
   #runs: StoredRow[][] = []
   #runBytes = 0
@@ -39,10 +43,11 @@ class SummaryBuilder {
   readonly #open: Summary[][] = []
   #hasSummaries = false
 
-  constructor({ keys, indexer, definition }: Omit<SummaryParts, 'height'>, write: WritePage) {
+  constructor({ keys, indexer, definition }: Omit<SummaryParts, 'height'>, write: WritePage, onRun: OnRun) {
     this.#keys = keys
     this.#values = new RowValues(indexer, definition)
     this.#write = write
+    this.#onRun = onRun
   }
 
   async add(row: StoredRow): Promise<void> {
@@ -78,6 +83,7 @@ class SummaryBuilder {
     for (const [at, rows] of runs.entries()) {
       const place = this.#hasSummaries ? rows[0]!.place : firstPlace
       this.#hasSummaries = true
+      this.#onRun(place, rows)
       await this.#push(1, { place, count: rows.length, value: values[at]! })
     }
   }

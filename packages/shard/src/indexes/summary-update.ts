@@ -1,7 +1,7 @@
 import { compareUtf8, type IndexDefinition, mapBounded } from '@sectional/core'
 import type { IndexKeys } from './index-keys.ts'
 import type { Indexer } from './indexer.ts'
-import { type IndexSource, type StoredRow } from './row-reader.ts'
+import { type IndexSource, rowBytes, type StoredRow } from './row-reader.ts'
 import { readRun, RowTree, type Run } from './row-tree.ts'
 import { RowValues } from './row-values.ts'
 import { divided, encodePage, pageEntriesMax, runRowsMax, type Summary, summaryBytes } from './summary-page.ts'
@@ -135,10 +135,6 @@ export async function summarise(
   return lists.map((entries, at) => ({
     place: entries[0]!.place, count: entries.reduce((sum, { count }) => sum + count, 0), value: reduced[at]!,
   }))
-}
-
-function rowBytes({ place, value }: StoredRow): number {
-  return place.length + value.length
 }
 
 /** Applies changes to rows; both are ascending by place. */

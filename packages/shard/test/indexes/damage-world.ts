@@ -6,6 +6,7 @@ import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { MemoryMachine, PrometheusMetrics, RealClock, SeededRandom, Turns } from '@sectional/runtime'
 import type { Storage } from '@sectional/runtime'
 import { IndexHost } from '../../src/indexes/index-host.ts'
+import type { IndexOptions } from '../../src/indexes/index-options.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
 import { addDigest, digestText, documentDigest, emptyDigest } from '../../src/indexes/rows-digest.ts'
 import { collect, context, edit, shardA, silentLog } from '../shard-world.ts'
@@ -37,13 +38,13 @@ export class DamageWorld {
 
   get host(): IndexHost { return this.#host! }
 
-  start(storage: Storage, runIndexer = indexer): void {
+  start(storage: Storage, runIndexer = indexer, options: Partial<IndexOptions> = {}): void {
     const clock = new RealClock()
     this.metrics = new PrometheusMetrics()
     this.#host = new IndexHost({
       storage, clock, turns: new Turns(clock), machine: new MemoryMachine(clock), random: new SeededRandom(1),
       metrics: this.metrics, log: silentLog,
-      indexerOf: () => runIndexer, histories: () => new Set(['one']),
+      indexerOf: () => runIndexer, histories: () => new Set(['one']), options,
     })
     this.#host.start()
   }

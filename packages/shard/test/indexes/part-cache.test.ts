@@ -40,4 +40,13 @@ describe('the cached parts of an index', () => {
     expect(['a', 'c', 'd', 'large'].map(key => cache.get(0, key)))
       .to.deep.equal([undefined, undefined, 'larger', undefined])
   })
+
+  it('take what is offered only where there is room', () => {
+    const parts = new IndexPartCache(new NodePartCache(10), '1')
+    const cache = parts.ofVersion('1')
+    cache.set(0, 'a', 'a', 3)
+    const offered = { b: 8, c: 7, d: 1 }
+    for (const [place, bytes] of Object.entries(offered)) parts.offer(0, place, bytes, () => [place, bytes])
+    expect(['a', 'b', 'c', 'd'].map(key => cache.get(0, key))).to.deep.equal(['a', undefined, 'c', undefined])
+  })
 })

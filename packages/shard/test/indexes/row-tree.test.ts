@@ -59,7 +59,7 @@ class Rows {
     const turns = new Turns(new RealClock())
     this.#height = await buildSummaries({ source: this.store, keys, definition, indexer }, turns, async (key, page) => {
       await this.store.write(batch => batch.put(key, page))
-    })
+    }, () => {})
   }
 
   async apply(changes: ReadonlyMap<string, string | null>): Promise<void> {
