@@ -39,7 +39,7 @@ export class ImmediateReads implements ImmediateIndexReads {
     try {
       const { store, ranges } = this.#parts.store
       const tree = new RowTree(store, content.keys, height, content.cache.ofVersion(version))
-      return scanInMemory({ tree, state: content.state, request, placesOf: ranges })
+      return scanInMemory({ tree, state: content.state, request, places: ranges })
     } catch (error) {
       // The call that follows meets the same error, and returns it.
       content.noteFailure(error)

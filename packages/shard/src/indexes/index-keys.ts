@@ -1,5 +1,6 @@
 /**
- * The layout of keys in the store of indexes. No other file depends on it (docs/decisions/0017-index-engine.md).
+ * The layout of keys in the store of indexes. Only `place-bytes.ts` depends on it, too
+ * (docs/decisions/0017-index-engine.md).
  *
  *     prefix(4) kind(1) rest
  *
@@ -118,20 +119,6 @@ export function placeRange({ lower, upper }: RowRange): PlaceRange {
   return {
     from: lower === undefined ? firstPlace : boundText(lower, !lower.inclusive),
     to: upper === undefined ? placesEnd : boundText(upper, upper.inclusive),
-  }
-}
-
-/** Computes the places of each range once: all shards of a node read the same ranges for a query. */
-export class PlaceRanges {
-  readonly #known = new WeakMap<RowRange, PlaceRange>()
-
-  of(range: RowRange): PlaceRange {
-    let places = this.#known.get(range)
-    if (places === undefined) {
-      places = placeRange(range)
-      this.#known.set(range, places)
-    }
-    return places
   }
 }
 

@@ -2,8 +2,9 @@ import type { IndexHead, IndexRow, ScanIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import type { Turns } from '@sectional/runtime'
 import { indexState } from './index-content.ts'
-import { afterPlace, placeRange, type PlaceRange, PlaceRanges, placeText, readPlace } from './index-keys.ts'
+import { afterPlace, placeRange, type PlaceRange, placeText, readPlace } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
+import { SoughtRanges } from './place-search.ts'
 import { pageRows, readRows, type RowReader, type StoredRow } from './row-reader.ts'
 import { RowTree } from './row-tree.ts'
 import { scanByRuns } from './run-scan.ts'
@@ -18,7 +19,7 @@ export async function* scanIndex(
   const { source, keys, state } = snapshot
   const reader = snapshot.rows(check)
   const short = reader instanceof RowTree
-    ? await scanByRuns({ tree: reader, state: indexState(state), request, placesOf: new PlaceRanges() })
+    ? await scanByRuns({ tree: reader, state: indexState(state), request, places: new SoughtRanges() })
     : undefined
   if (short !== undefined) return yield [short.head, ...short.rows]
   const { ranges, descending, after, skip = 0, limit = Infinity } = request

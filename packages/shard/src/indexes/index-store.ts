@@ -3,13 +3,14 @@ import { indexId } from '@sectional/core'
 import type { Clock, Log, Random, Storage, Store, Timer, WriteBatch } from '@sectional/runtime'
 import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { scanEntries } from '../records/entry-scan.ts'
-import { directoryKeys, IndexKeys, PlaceRanges } from './index-keys.ts'
+import { directoryKeys, IndexKeys } from './index-keys.ts'
 import {
   decodeDirectoryRecord, decodeNextPrefix, type DirectoryRecord, encodeDirectoryRecord, encodeNextPrefix, encodeState,
   type StoredState,
 } from './index-records.ts'
 import { defaultIndexOptions, type IndexOptions } from './index-options.ts'
 import { NodePartCache } from './part-cache.ts'
+import { SoughtRanges } from './place-search.ts'
 import { ReductionCache } from './reduction-cache.ts'
 
 export const indexStoreName = 'indexes'
@@ -40,7 +41,7 @@ export class IndexStore {
   /** Parts of indexes in memory. */
   readonly parts: NodePartCache
   /** The places of the ranges that queries of this node read. */
-  readonly ranges = new PlaceRanges()
+  readonly ranges = new SoughtRanges()
   /** Results of reductions of the indexes. */
   readonly reductions = new ReductionCache()
   /** Resolves when the store was found to be damaged. It must be closed, removed and opened anew then. */

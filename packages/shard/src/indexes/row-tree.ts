@@ -3,6 +3,7 @@ import { DamagedRecordError } from '../records/damaged-record.ts'
 import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
 import { noCache, type PartCache } from './part-cache.ts'
 import { type IndexSource, readRows, type RowPart, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
+import { SoughtPlace } from './place-search.ts'
 import { RunRows } from './run-rows.ts'
 import { decodePage, entryAt, type Summary } from './summary-page.ts'
 
@@ -29,10 +30,10 @@ export class RowTree implements RowReader {
   readonly #keys: IndexKeys
   readonly #height: number
   readonly #cache: PartCache
-  /** The pages that were read and not found in the cache, by key. */
-  readonly #pages = new Map<string, readonly Summary[]>()
+  /** The pages that were read and not found in the cache, by key. Absent as long as there are none, as are `#runs`. */
+  #pages: Map<string, readonly Summary[]> | undefined
   /** The rows of the last runs that were read, newest last, by the place at which the run begins. */
-  readonly #runs = new Map<string, Promise<RunRows>>()
+  #runs: Map<string, Promise<RunRows>> | undefined
 
   /**
    * @param height at least 1 (`StoredState.height`)
@@ -48,7 +49,7 @@ export class RowTree implements RowReader {
   async countBefore(place: string): Promise<number> {
     const run = this.runAt(place)
     if (place === run.from) return run.before
-    return run.before + (await this.rows(run)).indexOf(place)
+    return run.before + (await this.rows(run)).indexOf(new SoughtPlace(place))
   }
 
   async placeAt(count: number): Promise<string> {
@@ -97,6 +98,11 @@ export class RowTree implements RowReader {
     return this.#descend(entries => entryAt(entries, entry => compareUtf8(entry, place) > 0))
   }
 
+  /** Like `runAt`, with comparisons that are cheaper. */
+  runOf(place: SoughtPlace): Run {
+    return this.#descend(entries => entryAt(entries, entry => place.isBefore(entry)))
+  }
+
   /**
    * Returns the entries of a page.
    * @throws DamagedRecordError when the page is damaged or missing
@@ -105,6 +111,7 @@ export class RowTree implements RowReader {
     const cached = this.#cache.get(level, place) as readonly Summary[] | undefined
     if (cached !== undefined) return cached
     const key = this.#keys.page(level, place)
+    this.#pages ??= new Map()
     let entries = this.#pages.get(key)
     if (entries === undefined) {
       const bytes = this.#source.getSync(key)
@@ -164,6 +171,7 @@ export class RowTree implements RowReader {
 
   /** Returns the rows of a run. */
   rows(run: RunRange): Promise<RunRows> {
+    this.#runs ??= new Map()
     let rows = this.#runs.get(run.from)
     if (rows === undefined) rows = this.#readRun(run)
     this.#runs.delete(run.from)

@@ -1,60 +1,95 @@
+import type { RowPlace } from '@sectional/core'
 import type { PlaceRange } from './index-keys.ts'
+import { readPlaceBytes } from './place-bytes.ts'
+import { SoughtPlace } from './place-search.ts'
 import type { StoredRow } from './row-reader.ts'
 
 /** Estimated bytes of memory of the objects of a run. */
-const objectBytes = 400
-/** For each row there are two offsets: where the rest of its place begins, and where its value begins. */
-const offsetsOfRow = 2
+const objectBytes = 300
+/** Offsets that are below this take two bytes. */
+const shortEnd = 0x10000
 
 /**
  * The rows of a run in one piece of memory, which needs a quarter of what the objects would need. What all places begin
  * with is there once. Rows are decoded when they are read, so that a lookup decodes only the rows that it finds.
+ *
+ * The bytes are, with n rows:
+ *
+ *     n + 1 offsets: where the rest of each place begins, and where the last one ends
+ *     n + 1 offsets: the same for the values
+ *     what all places begin with, the rests of all places, all values
+ *
+ * So a search, which reads offsets and places only, touches few lines of the processor's cache.
  */
 export class RunRows {
-  /** What all places begin with, as text and as UTF-8. */
+  readonly length: number
+  /** What all places begin with. */
   readonly #start: string
-  readonly #startBytes: Buffer
-  /** The rest of each place, followed by the value of the row. */
   readonly #bytes: Buffer
-  /** The offsets of all rows in `#bytes`, and at last its length. */
-  readonly #offsets: Uint16Array | Uint32Array
+  /** Whether an offset takes four bytes, and not two. */
+  readonly #isWide: boolean
+  /** Where `#start` is in `#bytes`. */
+  readonly #startFrom: number
+  readonly #startTo: number
 
   /** @param rows ascending by place. They are copied */
   constructor(rows: readonly StoredRow[]) {
-    const startLength = rows.length === 0 ? 0 : commonLength(rows[0]!.place, rows.at(-1)!.place)
-    this.#start = rows[0]?.place.slice(0, startLength) ?? ''
-    this.#startBytes = Buffer.from(this.#start)
+    const { length } = rows
+    const startLength = length === 0 ? 0 : commonLength(rows[0]!.place, rows.at(-1)!.place)
+    const start = rows[0]?.place.slice(0, startLength) ?? ''
     const rests = rows.map(({ place }) => place.slice(startLength))
-    const restBytes = rests.map(rest => Buffer.byteLength(rest))
-    const size = rows.reduce((sum, { value }, at) => sum + restBytes[at]! + value.length, 0)
-    this.#bytes = Buffer.allocUnsafe(size)
-    this.#offsets = new (size < 0x10000 ? Uint16Array : Uint32Array)(offsetsOfRow * rows.length + 1)
-    let offset = 0
+    const content = Buffer.byteLength(start) + rows.reduce((sum, { value }) => sum + value.length, 0)
+      + rests.reduce((sum, rest) => sum + Buffer.byteLength(rest), 0)
+    const offsetCount = 2 * (length + 1)
+    this.#isWide = 2 * offsetCount + content >= shortEnd
+    this.#startFrom = (this.#isWide ? 4 : 2) * offsetCount
+    this.length = length
+    this.#start = start
+    this.#bytes = Buffer.allocUnsafe(this.#startFrom + content)
+    let offset = this.#startFrom + this.#bytes.write(start, this.#startFrom)
+    this.#startTo = offset
+    for (const [at, rest] of rests.entries()) {
+      this.#setOffset(at, offset)
+      offset += this.#bytes.write(rest, offset)
+    }
+    this.#setOffset(length, offset)
     for (const [at, { value }] of rows.entries()) {
-      this.#offsets[offsetsOfRow * at] = offset
-      offset += this.#bytes.write(rests[at]!, offset)
-      this.#offsets[offsetsOfRow * at + 1] = offset
+      this.#setOffset(length + 1 + at, offset)
       this.#bytes.set(value, offset)
       offset += value.length
     }
-    this.#offsets[offsetsOfRow * rows.length] = offset
+    this.#setOffset(2 * length + 1, offset)
   }
 
-  get length(): number { return (this.#offsets.length - 1) / offsetsOfRow }
   /** The approximate size in memory. */
-  get bytes(): number { return objectBytes + 2 * this.#start.length + this.#bytes.length + this.#offsets.byteLength }
+  get bytes(): number { return objectBytes + 2 * this.#start.length + this.#bytes.length }
 
   /** @param index from 0, below `length` */
   at(index: number): StoredRow {
-    const at = offsetsOfRow * index
-    const [placeFrom, valueFrom, valueTo] = [this.#offsets[at]!, this.#offsets[at + 1]!, this.#offsets[at + 2]!]
-    return new RunRow(this.#start, this.#bytes, placeFrom, valueFrom, valueTo)
+    return new RunRow(this, index)
+  }
+
+  /** @param index from 0, below `length` */
+  rowPlaceAt(index: number): RowPlace {
+    return readPlaceBytes(
+      this.#bytes, this.#startFrom, this.#startTo, this.#offset(index), this.#offset(index + 1))
+  }
+
+  /** @param index from 0, below `length` */
+  placeAt(index: number): string {
+    return this.#start + this.#bytes.toString('utf8', this.#offset(index), this.#offset(index + 1))
+  }
+
+  /** @param index from 0, below `length` */
+  valueAt(index: number): Uint8Array {
+    const at = this.length + 1 + index
+    return this.#bytes.subarray(this.#offset(at), this.#offset(at + 1))
   }
 
   /** Returns the index of the first row of a range, and that of the row behind its last one. */
   bounds({ from, to }: PlaceRange): { readonly first: number; readonly end: number } {
-    const first = this.indexOf(from)
-    return { first, end: Math.max(first, this.indexOf(to)) }
+    const first = this.indexOf(new SoughtPlace(from))
+    return { first, end: this.indexOf(new SoughtPlace(to), first) }
   }
 
   /** Returns the rows of a range. */
@@ -63,51 +98,70 @@ export class RunRows {
     return Array.from({ length: end - first }, (_, at) => this.at(first + at))
   }
 
-  /** Returns the index of the first row at or behind a place; `length` when there is none. */
-  indexOf(place: string): number {
-    const bytes = Buffer.from(place)
-    const start = this.#startBytes
-    const order = compareBytes(bytes, 0, Math.min(bytes.length, start.length), start, 0, start.length)
-    if (order !== 0) return order < 0 ? 0 : this.length
-    return this.#search(at => compareBytes(bytes, start.length, bytes.length,
-      this.#bytes, this.#offsets[offsetsOfRow * at]!, this.#offsets[offsetsOfRow * at + 1]!) <= 0)
+  /**
+   * Returns the index of the first row at or behind a place; `length` when there is none.
+   *
+   * @param least the least index that is returned. It is tried first: most lookups end where they begin
+   */
+  indexOf({ bytes }: SoughtPlace, least = 0): number {
+    const startBytes = this.#startTo - this.#startFrom
+    const compared = Math.min(bytes.length, startBytes)
+    const order = compareBytes(bytes, 0, compared, this.#bytes, this.#startFrom, this.#startTo)
+    if (order !== 0) return order < 0 ? least : this.length
+    if (least < this.length && this.#isAtOrBehind(least, bytes)) return least
+    let low = least + 1
+    let high = this.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#isAtOrBehind(middle, bytes)) high = middle
+      else low = middle + 1
+    }
+    return Math.min(low, this.length)
+  }
+
+  /** Returns whether a row is at or behind a place that begins with `#start`. */
+  #isAtOrBehind(index: number, place: Buffer): boolean {
+    const startBytes = this.#startTo - this.#startFrom
+    const [from, to] = [this.#offset(index), this.#offset(index + 1)]
+    return compareBytes(place, startBytes, place.length, this.#bytes, from, to) <= 0
   }
 
   /** Returns the index of the first row that is behind; `length` when there is none. */
   find(isBehind: (row: StoredRow) => boolean): number {
-    return this.#search(at => isBehind(this.at(at)))
-  }
-
-  #search(isBehind: (index: number) => boolean): number {
     let low = 0
     let high = this.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (isBehind(middle)) high = middle
+      if (isBehind(this.at(middle))) high = middle
       else low = middle + 1
     }
     return low
+  }
+
+  #offset(index: number): number {
+    const bytes = this.#bytes
+    if (this.#isWide) return bytes.readUInt32LE(4 * index)
+    return bytes[2 * index]! | bytes[2 * index + 1]! << 8
+  }
+
+  #setOffset(index: number, offset: number): void {
+    if (this.#isWide) this.#bytes.writeUInt32LE(offset, 4 * index)
+    else this.#bytes.writeUInt16LE(offset, 2 * index)
   }
 }
 
 /** A row of a run. Its place and value are read from the memory of the run when they are needed. */
 class RunRow implements StoredRow {
-  readonly #start: string
-  readonly #bytes: Buffer
-  readonly #placeFrom: number
-  readonly #valueFrom: number
-  readonly #valueTo: number
+  readonly #run: RunRows
+  readonly #index: number
 
-  constructor(start: string, bytes: Buffer, placeFrom: number, valueFrom: number, valueTo: number) {
-    this.#start = start
-    this.#bytes = bytes
-    this.#placeFrom = placeFrom
-    this.#valueFrom = valueFrom
-    this.#valueTo = valueTo
+  constructor(run: RunRows, index: number) {
+    this.#run = run
+    this.#index = index
   }
 
-  get place(): string { return this.#start + this.#bytes.toString('utf8', this.#placeFrom, this.#valueFrom) }
-  get value(): Uint8Array { return this.#bytes.subarray(this.#valueFrom, this.#valueTo) }
+  get place(): string { return this.#run.placeAt(this.#index) }
+  get value(): Uint8Array { return this.#run.valueAt(this.#index) }
 }
 
 /** Returns the number of characters with which both texts begin. It divides no pair of surrogates. */

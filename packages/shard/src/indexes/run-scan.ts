@@ -1,7 +1,6 @@
 /** Scans of few rows, which are read run by run, so that they are answered at once when their runs are in memory. */
 import type { ImmediateAnswer, IndexRow, IndexState, ScanIndexRequest } from '@sectional/core'
-import { compareUtf8 } from '@sectional/core'
-import type { PlaceRange, PlaceRanges } from './index-keys.ts'
+import type { SoughtRange, SoughtRanges } from './place-search.ts'
 import type { RowTree, Run } from './row-tree.ts'
 import type { RunRows } from './run-rows.ts'
 import { ScannedRows } from './scanned-rows.ts'
@@ -11,8 +10,6 @@ const rangesMax = 16
 const rowsMax = 256
 const runsMax = 32
 
-/** Yields a run whose rows are not in memory, and continues with its rows. */
-type RunScan<Result> = Generator<Run, Result, RunRows>
 type Answer = ImmediateAnswer<IndexRow>
 
 /** A request, and the index that it reads. */
@@ -20,74 +17,107 @@ export interface ShortScan {
   readonly tree: RowTree
   readonly state: IndexState
   readonly request: ScanIndexRequest
-  readonly placesOf: PlaceRanges
+  readonly places: SoughtRanges
 }
 
 /** Returns the answer if all runs are in memory and the scan is short. */
 export function scanInMemory(read: ShortScan): Answer | undefined {
-  const step = scanRuns(read).next()
-  return step.done === true ? step.value : undefined
+  const scan = isLong(read) ? undefined : new RunScan(read)
+  return scan?.continue() === 'complete' ? scan.answer : undefined
 }
 
 /** Returns the answer if the scan is short, and reads the runs that are not in memory. */
 export async function scanByRuns(read: ShortScan): Promise<Answer | undefined> {
-  const scan = scanRuns(read)
-  let step = scan.next()
-  while (step.done !== true) step = scan.next(await read.tree.rows(step.value))
-  return step.value
+  if (isLong(read)) return undefined
+  const scan = new RunScan(read)
+  for (;;) {
+    const next = scan.continue()
+    if (next === 'complete') return scan.answer
+    if (next === 'long') return undefined
+    scan.found = await read.tree.rows(next)
+  }
 }
 
-/** Returns undefined when the answer has too many rows or runs, and for requests that leave rows out. */
-function* scanRuns({ tree, state, request, placesOf }: ShortScan): RunScan<Answer | undefined> {
-  const { ranges, descending, after, skip = 0, limit = Infinity } = request
-  if (after !== undefined || skip > 0 || ranges.length > rangesMax) return undefined
-  if (limit > rowsMax && state.rowCount > rowsMax && ranges.some(isEverything)) return undefined
-  const first = ranges[0] && firstRun(tree, ranges[0], placesOf.of(ranges[0]), descending)
-  const firstRows = first && (tree.rowsInMemory(first.run) ?? (yield first.run))
-  const rows = new ScannedRows(descending)
-  let runs = 0
-  for (let range = 0; range < ranges.length; range++) {
-    const places = placesOf.of(ranges[range]!)
-    if (compareUtf8(places.from, places.to) >= 0) continue
-    let run = range === 0 && first !== undefined && !descending ? first.run
-      : descending ? tree.runBefore(places.to) : tree.runAt(places.from)
-    while (rows.length < limit) {
-      if (++runs > runsMax) return undefined
-      const found = first !== undefined && run.from === first.run.from
-        ? firstRows! : tree.rowsInMemory(run) ?? (yield run)
-      rows.add(range, found, found.bounds(places), limit - rows.length)
-      if (rows.length > rowsMax) return undefined
-      if (isLast(run, places, descending)) break
-      run = descending ? tree.runBefore(run.from) : tree.runAt(run.to)
-    }
-  }
-  const rowsBefore = first === undefined ? 0 : rowsBeforeFirst(first, firstRows!, state.rowCount, descending)
-  return { head: { kind: 'head', ...state, rowsBefore }, rows }
+/** Returns true for a request that surely has too many rows or runs, and for one that leaves rows out. */
+function isLong({ state: { rowCount }, request: { ranges, after, skip = 0, limit = Infinity } }: ShortScan): boolean {
+  return after !== undefined || skip > 0 || ranges.length > rangesMax
+    || limit > rowsMax && rowCount > rowsMax && ranges.some(isEverything)
 }
 
 function isEverything({ lower, upper }: ScanIndexRequest['ranges'][number]): boolean {
   return lower === undefined && upper === undefined
 }
 
-/** The bound at which the scan begins, and the run in which it is. */
-interface FirstRun { readonly place: string; readonly run: Run }
+/** One scan. It stops at each run that is not in memory, and continues when that was read. */
+class RunScan {
+  readonly #read: ShortScan
+  readonly #limit: number
+  /** The index of the range that is read. */
+  #range = 0
+  /** The run that `continue` has returned. */
+  #missing: Run | undefined
+  /** The number of runs that were read. */
+  #runs = 0
+  #rowsBefore = 0
+  #rows: ScannedRows | undefined
+  /** The rows of the run that `continue` has returned. */
+  found: RunRows | undefined
 
-/** Returns undefined when the scan begins with the first row of the index in its direction. */
-function firstRun(
-  tree: RowTree, range: ScanIndexRequest['ranges'][number], { from, to }: PlaceRange, descending: boolean,
-): FirstRun | undefined {
-  if ((descending ? range.upper : range.lower) === undefined) return undefined
-  const place = descending ? to : from
-  return { place, run: tree.runAt(place) }
-}
+  constructor(read: ShortScan) {
+    this.#read = read
+    this.#limit = read.request.limit ?? Infinity
+  }
 
-/** Counts the rows before the first range in the direction of the scan. */
-function rowsBeforeFirst({ place, run }: FirstRun, rows: RunRows, rowCount: number, descending: boolean): number {
-  const count = run.before + rows.indexOf(place)
-  return descending ? rowCount - count : count
-}
+  /** The answer of a scan that is complete. */
+  get answer(): Answer {
+    return { head: { kind: 'head', ...this.#read.state, rowsBefore: this.#rowsBefore }, rows: this.#rows ?? [] }
+  }
 
-/** Returns whether a range ends in a run, in the direction of the scan. */
-function isLast(run: Run, { from, to }: PlaceRange, descending: boolean): boolean {
-  return descending ? compareUtf8(run.from, from) <= 0 : compareUtf8(run.to, to) >= 0
+  /**
+   * Reads until the end.
+   *
+   * @returns a run that is not in memory: its rows must be put into `found`; `long` for too many rows or runs
+   */
+  continue(): Run | 'complete' | 'long' {
+    const { tree, places, request: { ranges, descending } } = this.#read
+    for (; this.#range < ranges.length; this.#range++) {
+      const range = places.of(ranges[this.#range]!)
+      // The rows before the first range are counted also when it has no rows.
+      if (this.#range > 0 && (range.isEmpty || this.#left <= 0)) continue
+      let run = this.#missing ?? tree.runOf(descending ? range.to : range.from)
+      this.#missing = undefined
+      for (;;) {
+        const rows = this.found ?? tree.rowsInMemory(run)
+        if (rows === undefined) return this.#missing = run
+        this.found = undefined
+        if (++this.#runs > runsMax) return 'long'
+        this.#add(range, run, rows)
+        if (this.#rows !== undefined && this.#rows.length > rowsMax) return 'long'
+        if (this.#left <= 0 || this.#isLast(range, run)) break
+        run = descending ? tree.runBefore(run.from) : tree.runAt(run.to)
+      }
+    }
+    return 'complete'
+  }
+
+  /** The number of rows that the answer may still have. */
+  get #left(): number {
+    return this.#rows === undefined ? this.#limit : this.#limit - this.#rows.length
+  }
+
+  /** Adds the rows of a run that are in a range. */
+  #add({ from, to, isEmpty }: SoughtRange, run: Run, rows: RunRows): void {
+    const { request: { descending }, state: { rowCount } } = this.#read
+    const first = from.isBefore(run.from) ? 0 : rows.indexOf(from)
+    const end = to.isBefore(run.to) ? rows.indexOf(to, isEmpty ? 0 : first) : rows.length
+    if (this.#runs === 1) this.#rowsBefore = descending ? rowCount - run.before - end : run.before + first
+    if (first >= end || this.#left <= 0) return
+    this.#rows ??= new ScannedRows(descending)
+    this.#rows.add(this.#range, rows, first, end, this.#left)
+  }
+
+  /** Returns whether a range ends in a run, in the direction of the scan. */
+  #isLast({ from, to, isEmpty }: SoughtRange, run: Run): boolean {
+    return isEmpty || (this.#read.request.descending ? !from.isBefore(run.from) : to.isAtOrBefore(run.to))
+  }
 }

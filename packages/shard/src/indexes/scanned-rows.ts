@@ -1,5 +1,4 @@
 import type { IndexRow, RowSequence } from '@sectional/core'
-import { rowPlace } from './row-reader.ts'
 import type { RunRows } from './run-rows.ts'
 
 /** Successive rows of one run. */
@@ -27,23 +26,28 @@ export class ScannedRows implements RowSequence<IndexRow> {
   /**
    * Appends rows of a run.
    *
-   * @param bounds the indexes of the first row and of the row behind the last one, in the order of the index
+   * @param first the index of the first row in the order of the index
+   * @param end the index of the row behind the last one, above `first`
    * @param limit at most that many rows, the first ones in the direction of the scan
    */
-  add(
-    range: number, run: RunRows, { first, end }: { readonly first: number; readonly end: number }, limit: number,
-  ): void {
-    if (first >= end) return
+  add(range: number, run: RunRows, first: number, end: number, limit: number): void {
     this.#pieces.push({ range, run, first: this.#step === 1 ? first : end - 1, before: this.#length })
     this.#length += Math.min(end - first, limit)
   }
 
   at(index: number): IndexRow | undefined {
     if (index >= this.#length) return undefined
-    const { range, run, first, before } = this.#pieces.findLast(piece => piece.before <= index)!
-    const row = run.at(first + this.#step * (index - before))
-    const { key, id, number } = rowPlace(row)
-    return { kind: 'row', range, key, id, number, value: row.value }
+    const { range, run, first, before } = this.#pieceOf(index)
+    const at = first + this.#step * (index - before)
+    const { key, id, number } = run.rowPlaceAt(at)
+    return { kind: 'row', range, key, id, number, value: run.valueAt(at) }
+  }
+
+  /** Returns the last piece that begins at or before a row. */
+  #pieceOf(index: number): Piece {
+    let at = this.#pieces.length - 1
+    while (this.#pieces[at]!.before > index) at--
+    return this.#pieces[at]!
   }
 
   *[Symbol.iterator](): Generator<IndexRow> {

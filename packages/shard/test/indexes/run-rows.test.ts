@@ -1,10 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { compareUtf8 } from '@sectional/core'
+import { placeText } from '../../src/indexes/index-keys.ts'
+import { SoughtPlace } from '../../src/indexes/place-search.ts'
 import { RunRows } from '../../src/indexes/run-rows.ts'
 
 describe('the rows of a run in memory', () => {
   const text = fc.string({ unit: fc.constantFrom('\0', 'a', 'b', '\u00ff', '\uff5e', '😀', '😁'), maxLength: 5 })
+  const keyText = fc.string({ unit: fc.constantFrom('\0', '\u0001', 'a', 'b', '\u00ff'), maxLength: 5 })
 
   it('are those of the run, and are found by place and by range', () => {
     fc.assert(fc.property(text, fc.uniqueArray(text, { maxLength: 9 }), text, text, (start, ends, one, other) => {
@@ -15,7 +18,7 @@ describe('the rows of a run in memory', () => {
       expect(places.map((_, at) => String(rows.at(at).value))).to.deep.equal(places.map((_, at) => `value ${at}`))
       const before = (bound: string): number => places.filter(place => compareUtf8(place, bound) < 0).length
       for (const from of ['', start, one, start + one]) {
-        expect(rows.indexOf(from)).to.equal(before(from))
+        expect(rows.indexOf(new SoughtPlace(from))).to.equal(before(from))
         expect(rows.find(({ place }) => compareUtf8(place, from) >= 0)).to.equal(before(from))
         for (const to of [other, start + other]) {
           expect(rows.within({ from, to }).map(({ place }) => place))
@@ -23,6 +26,19 @@ describe('the rows of a run in memory', () => {
         }
       }
     }), { numRuns: 2000 })
+  })
+
+  it('have keys, ids and numbers, also when these are escaped, long, or the same in all rows', () => {
+    const number = fc.constantFrom(0, 1, 2, 0x77, 0x78, 0x10000)
+    const place = fc.record({ key: keyText, id: text, number })
+    fc.assert(fc.property(keyText, text, fc.array(place, { minLength: 1, maxLength: 5 }), fc.boolean(),
+      (key, id, found, isSameKey) => {
+        const places = found.map(({ key: end, id: idEnd, number: last }) => isSameKey
+          ? { key, id: id + idEnd, number: last } : { key: key + end, id, number: last })
+        const sorted = places.toSorted((a, b) => compareUtf8(placeText(a), placeText(b)))
+        const rows = new RunRows(sorted.map(each => ({ place: placeText(each), value: new Uint8Array(0) })))
+        expect(sorted.map((_, at) => rows.rowPlaceAt(at))).to.deep.equal(sorted)
+      }), { numRuns: 2000 })
   })
 
   it('may have more than 64 KiB', () => {

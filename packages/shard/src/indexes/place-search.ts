@@ -1,0 +1,61 @@
+/** Places that are looked for in many runs, in the forms that the comparisons need. */
+import type { RowRange } from '@sectional/core'
+import { compareUtf8 } from '@sectional/core'
+import { placeRange } from './index-keys.ts'
+
+/** From U+D800 on, the order of UTF-16 units is not that of UTF-8. */
+const outOfOrder = /[\ud800-\uffff]/
+
+/** A place with which others are compared. */
+export class SoughtPlace {
+  readonly text: string
+  /** The text as UTF-8. */
+  readonly bytes: Buffer
+  /** Whether the order of units decides. It does for all others when one of two texts has only units below U+D800. */
+  readonly #isPlain: boolean
+
+  constructor(text: string) {
+    this.text = text
+    this.bytes = Buffer.from(text)
+    this.#isPlain = !outOfOrder.test(text)
+  }
+
+  /** Returns whether a place is behind this one. */
+  isBefore(place: string): boolean {
+    return this.#isPlain ? place > this.text : compareUtf8(place, this.text) > 0
+  }
+
+  /** Returns whether a place is this one or behind it. */
+  isAtOrBefore(place: string): boolean {
+    return this.#isPlain ? place >= this.text : compareUtf8(place, this.text) >= 0
+  }
+}
+
+/** Rows from `from` (inclusive) to `to` (exclusive). */
+export interface SoughtRange {
+  readonly from: SoughtPlace
+  readonly to: SoughtPlace
+  /** Whether `from` is not before `to`. */
+  readonly isEmpty: boolean
+}
+
+/** Makes the places of each range once: all shards of a node read the same ranges for a query. */
+export class SoughtRanges {
+  readonly #known = new WeakMap<RowRange, SoughtRange>()
+  /** The range for which `of` was called last. */
+  #last: RowRange | undefined
+  #lastPlaces: SoughtRange | undefined
+
+  of(range: RowRange): SoughtRange {
+    if (range === this.#last) return this.#lastPlaces!
+    let places = this.#known.get(range)
+    if (places === undefined) {
+      const { from, to } = placeRange(range)
+      places = { from: new SoughtPlace(from), to: new SoughtPlace(to), isEmpty: compareUtf8(from, to) >= 0 }
+      this.#known.set(range, places)
+    }
+    this.#last = range
+    this.#lastPlaces = places
+    return places
+  }
+}
