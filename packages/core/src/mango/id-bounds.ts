@@ -59,15 +59,13 @@ function only(id: string): IdInterval {
   return { lower: bound, upper: bound }
 }
 
-/** Arrays and objects are greater than each string, null, booleans and numbers are less. */
+/** Values of other types are less than each id, arrays and objects included. */
 function below(value: unknown, inclusive: boolean): IdInterval {
-  if (typeof value === 'string') return { upper: { id: value, inclusive } }
-  return typeof value === 'object' && value !== null ? all : null
+  return typeof value === 'string' ? { upper: { id: value, inclusive } } : null
 }
 
 function above(value: unknown, inclusive: boolean): IdInterval {
-  if (typeof value === 'string') return { lower: { id: value, inclusive } }
-  return typeof value === 'object' && value !== null ? null : all
+  return typeof value === 'string' ? { lower: { id: value, inclusive } } : all
 }
 
 function startingWith(prefix: string): IdInterval {

@@ -1,7 +1,7 @@
 /** Compiles the tests that compare a value by the order of JSON values. `_id` is compared by bytes. */
 import { ComparedText, isPlainText, RootTextOrder } from '../collation/root-text-order.ts'
 import type { Effort } from './effort.ts'
-import { compareJson, compareStringBytes, type CompareStrings, jsonRank } from './json-order.ts'
+import { compareIds, compareJson, compareStringBytes, jsonRank } from './json-order.ts'
 import type { ComparisonOperator } from './selector.ts'
 
 export type ValueTest = (value: unknown) => boolean
@@ -102,9 +102,10 @@ export class ComparisonCompiler {
     }
   }
 
+  /** Returns the comparison of the expected array or object with a value. */
   #containerOrder(expected: object, isId: boolean): (value: unknown) => number {
-    const compareStrings: CompareStrings = isId ? compareStringBytes : this.#order.compare
-    return value => compareJson(expected, value, compareStrings, this.#effort)
+    if (isId) return value => compareIds(expected, value, this.#effort)
+    return value => compareJson(expected, value, this.#order.compare, this.#effort)
   }
 }
 

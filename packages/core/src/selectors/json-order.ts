@@ -61,6 +61,16 @@ export function jsonRank(value: unknown): number {
   }
 }
 
+/**
+ * Compares the value of `_id` with another value as CouchDB does: texts by their bytes, and all other values are less
+ * than texts.
+ */
+export function compareIds(a: unknown, b: unknown, effort?: Effort): number {
+  const isText = typeof a === 'string'
+  if (isText !== (typeof b === 'string')) return isText ? 1 : -1
+  return compareJson(a, b, compareStringBytes, effort)
+}
+
 function compareObjects(a: Members, b: Members, compareStrings: CompareStrings, effort: Effort | undefined): number {
   const names = Object.keys(a)
   const others = Object.keys(b)

@@ -1,13 +1,13 @@
 import { RootTextOrder } from '../collation/root-text-order.ts'
 import { Effort } from './effort.ts'
 import { fieldAt } from './field-path.ts'
-import { compareJson, compareStringBytes, type CompareStrings } from './json-order.ts'
+import { compareIds, compareJson, compareStringBytes } from './json-order.ts'
 import type { ComparisonOperator, FieldTest, Selector } from './selector.ts'
 import { testPlainly, type TestInTime } from './text-pattern.ts'
 
 /** The state of matching one document. */
 interface Attempt {
-  readonly compareStrings: CompareStrings
+  readonly compare: (a: unknown, b: unknown, effort: Effort) => number
   readonly testInTime: TestInTime
   readonly effort: Effort
 }
@@ -22,8 +22,12 @@ const rootOrder = new RootTextOrder()
  */
 export function matchesSelector(selector: Selector, document: unknown): boolean {
   return matches(selector, document, {
-    compareStrings: rootOrder.compare, testInTime: testPlainly, effort: new Effort('Matching a document'),
+    compare: compareValues, testInTime: testPlainly, effort: new Effort('Matching a document'),
   })
+}
+
+function compareValues(a: unknown, b: unknown, effort: Effort): number {
+  return compareJson(a, b, rootOrder.compare, effort)
 }
 
 function matches(selector: Selector, document: unknown, matching: Attempt): boolean {
@@ -40,14 +44,14 @@ function matches(selector: Selector, document: unknown, matching: Attempt): bool
       if (field.kind !== 'found') return false
       const isId = path.length === 1 && path[0] === '_id'
       return matchesTest(test, field.value, isId
-        ? { ...matching, compareStrings: compareStringBytes }
+        ? { ...matching, compare: compareIds }
         : matching) !== negated
     }
   }
 }
 
 function matchesTest(test: FieldTest, value: unknown, matching: Attempt): boolean {
-  const { compareStrings: compare, testInTime, effort } = matching
+  const { compare, testInTime, effort } = matching
   switch (test.operator) {
     case '$in': return isOneOf(value, test.values, compare, effort)
     case '$nin': return !isOneOf(value, test.values, compare, effort)
@@ -66,7 +70,7 @@ function matchesTest(test: FieldTest, value: unknown, matching: Attempt): boolea
       return typeName(value) === 'object'
         && namesOf(value as object, effort).some(key => matches(test.selector, key, matching))
     case '$exists': return test.exists
-    default: return matchesOrder(test.operator, compareJson(value, test.value, compare, effort))
+    default: return matchesOrder(test.operator, compare(value, test.value, effort))
   }
 }
 
@@ -82,15 +86,19 @@ function matchesOrder(operator: ComparisonOperator, order: number): boolean {
 }
 
 /** Whether the value, or an element of it when it is an array, equals one of `values`. */
-function isOneOf(value: unknown, values: readonly unknown[], compare: CompareStrings, effort: Effort): boolean {
+function isOneOf(value: unknown, values: readonly unknown[], compare: Attempt['compare'], effort: Effort): boolean {
   const among = (candidate: unknown): boolean => values.some(each => isEqual(candidate, each, compare, effort))
   return among(value) || (Array.isArray(value) && value.some(among))
+}
+
+function compareBytes(a: unknown, b: unknown, effort: Effort): number {
+  return compareJson(a, b, compareStringBytes, effort)
 }
 
 /** Whether each of `values` is an element of the array `value`. A single array in `values` may also equal `value`. */
 function holdsAll(value: unknown, values: readonly unknown[], effort: Effort): boolean {
   if (!Array.isArray(value) || values.length === 0) return false
-  const equal = (a: unknown, b: unknown): boolean => isEqual(a, b, compareStringBytes, effort)
+  const equal = (a: unknown, b: unknown): boolean => isEqual(a, b, compareBytes, effort)
   if (values.length === 1 && Array.isArray(values[0]) && equal(value, values[0])) return true
   return values.every(each => value.some(element => equal(element, each)))
 }
@@ -100,9 +108,9 @@ function beginsWith(value: string, prefix: string, effort: Effort): boolean {
   return value.startsWith(prefix)
 }
 
-function isEqual(a: unknown, b: unknown, compare: CompareStrings, effort: Effort): boolean {
+function isEqual(a: unknown, b: unknown, compare: Attempt['compare'], effort: Effort): boolean {
   effort.spend(1)
-  return compareJson(a, b, compare, effort) === 0
+  return compare(a, b, effort) === 0
 }
 
 function namesOf(value: object, effort: Effort): readonly string[] {

@@ -136,12 +136,14 @@ describe('bounds of ids', () => {
     expect(found({ _id: { $gt: 'a', $lt: 'b' } })).to.deep.equal(['ab'])
     expect(found({ _id: { $gte: 'a' }, n: 1 })).to.deep.equal(ids.slice(2))
     expect(found({ _id: { $gt: null } })).to.deep.equal(ids)
-    expect(found({ _id: { $lt: {} } })).to.deep.equal(ids)
+    expect(found({ _id: { $gt: {} } })).to.deep.equal(ids)
     expect(found({ _id: { $beginsWith: 'a' } })).to.deep.equal(['a', 'ab'])
     expect(found({ _id: { $beginsWith: '\u{10ffff}' } })).to.deep.equal(['\u{10ffff}x'])
     expect(found({ _id: { $in: ['a', 'b', 5] } })).to.deep.equal(['a', 'ab', 'b'])
     expect(found({ $or: [{ _id: 'a' }, { _id: 'b' }] })).to.deep.equal(['a', 'ab', 'b'])
-    for (const none of [{ _id: 5 }, { _id: { $lt: 5 } }, { _id: { $gt: 'b', $lt: 'a' } }, { _id: { $size: 1 } }]) {
+    for (const none of [
+      { _id: 5 }, { _id: { $lt: 5 } }, { _id: { $lte: [] } }, { _id: { $gt: 'b', $lt: 'a' } }, { _id: { $size: 1 } },
+    ]) {
       expect(idBounds(parseSelector(none), null, false)).to.equal(null)
     }
   })

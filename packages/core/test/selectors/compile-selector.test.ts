@@ -23,6 +23,10 @@ describe('a compiled selector', () => {
     expect(matches({ a: { $gt: 'a', $lt: 'B' } }, { a: 'b' })).to.equal(true)
     expect(matches({ a: { $gt: ['A'] } }, { a: ['a'] })).to.equal(false)
     expect(matches({ _id: { $gt: 'B' } }, {})).to.equal(true)
+    for (const value of [null, true, 1, [], {}]) {
+      expect(matches({ _id: { $gt: value } }, {}), JSON.stringify(value)).to.equal(true)
+      expect(matches({ _id: { $lte: value } }, {}), JSON.stringify(value)).to.equal(false)
+    }
     expect(matches({ _id: 'e\u0301' }, { _id: 'é' })).to.equal(false)
   })
 

@@ -44,10 +44,16 @@ export function parseIndexRequest(body: JsonObject): IndexRequest {
   const partialFilter = normalFilter(definition['partial_filter_selector'])
   requireKnownMembers(definition, definitionMembers)
   if (fields.length === 0) throw new ApiError('invalid_fields', 'An index needs at least one field.')
-  const generated = hash('sha1', JSON.stringify({ fields, partialFilter }), 'hex')
+  const generated = hashOf({ fields, partialFilter })
   return {
-    ddoc: designId(ddoc ?? generated), name: name ?? generated, fields, partialFilter, definition, partitioned, w,
+    // The name belongs to the hash, so that indexes with different names are in different design documents.
+    ddoc: designId(ddoc ?? (name === undefined ? generated : hashOf({ fields, partialFilter, name }))),
+    name: name ?? generated, fields, partialFilter, definition, partitioned, w,
   }
+}
+
+function hashOf(definition: object): string {
+  return hash('sha1', JSON.stringify(definition), 'hex')
 }
 
 /**

@@ -28,7 +28,7 @@ export async function addIndex(
   asked: IndexRequest, request: RequestContext, services: Services,
 ): Promise<'created' | 'exists'> {
   const outcome = await editDesign(asked.ddoc, asked.w, request, services, (members, body) => {
-    requireQueryLanguage(asked.ddoc, members)
+    if (members !== noMembers) requireQueryLanguage(asked.ddoc, members)
     requireSamePartitioning(asked, members, request)
     const present = readIndexes(asked.ddoc, body, request.database).find(({ name }) => name === asked.name)
     if (present !== undefined && isSame(present, asked)) return 'unchanged'
@@ -67,6 +67,8 @@ export async function removeIndexes(
 /** Members without a meaning when a design document has no index. */
 const indexMembers = new Set(['language', 'views', 'options'])
 const nothing = Buffer.from('{}')
+/** The members of a document that does not exist. */
+const noMembers: JsonMembers = Object.freeze(new Map())
 
 async function editDesign(
   id: string, w: number | undefined, request: RequestContext, services: Services,
@@ -78,7 +80,7 @@ async function editDesign(
     const present = opened !== null && !opened.leaves[0]!.deleted ? opened : null
     if (present !== null && present.body === undefined) throw new ApiError('missing')
     const body = present?.body ?? nothing
-    const edited = edit(jsonMembers(body), body)
+    const edited = edit(present === null ? noMembers : jsonMembers(body), body)
     if (edited === 'unchanged') return 'unchanged'
     const isDeleted = edited === 'deleted'
     const text = isDeleted ? nothing : Buffer.from(membersText(edited))
@@ -107,7 +109,7 @@ async function write(
 }
 
 function requireQueryLanguage(id: string, members: JsonMembers): void {
-  const language = members.size === 0 ? queryLanguage : languageOf(members)
+  const language = languageOf(members)
   if (language !== queryLanguage) {
     throw new ApiError(
       'invalid_ddoc_lang', `Invalid design document query language: ${id} has ${JSON.stringify(language ?? 'none')}`,

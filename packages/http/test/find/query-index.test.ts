@@ -61,6 +61,20 @@ describe('the indexes of queries', () => {
     expect(second).to.include({ name: (first as { name: string }).name })
   })
 
+  it('with different names and no design document get different ones', async () => {
+    const answers = await Promise.all(['a', 'b'].map(name => create({ index: { fields: ['x'] }, name })))
+    expect(new Set(answers.map(({ json }) => (json as { id: string }).id)).size).to.equal(2)
+  })
+
+  it('are not added to a design document of another language, nor to one without a language', async () => {
+    await node.put('/db/_design/none', {})
+    await node.put('/db/_design/js', { language: 'javascript' })
+    for (const ddoc of ['none', 'js']) {
+      const { status, json } = await create({ index: { fields: ['a'] }, ddoc, name: 'n' })
+      expect([status, (json as { error: string }).error], ddoc).to.deep.equal([400, 'invalid_ddoc_lang'])
+    }
+  })
+
   it('that need a search service are refused', async () => {
     for (const type of ['text', 'nouveau']) {
       const { status, json } = await create({ index: {}, type })
