@@ -34,9 +34,12 @@ export class ComparedText {
   }
 
   /** Returns a negative number when this text is less than `other`, 0 when the collation regards them as equal. */
-  compare(other: string): number {
+  readonly compare = (other: string): number => {
     const order = this.text === other ? 0 : comparePlainly(this.text, other)
-    if (order !== undecided) return order
+    return order === undecided ? this.#compareByKeys(other) : order
+  }
+
+  #compareByKeys(other: string): number {
     const length = Math.max(this.text.length, other.length)
     if (length > pieceLength) return this.#order.compareByKeys(this.text, other)
     this.#key ??= this.#order.key(this.text)

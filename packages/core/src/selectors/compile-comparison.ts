@@ -22,7 +22,7 @@ export class ComparisonCompiler {
   compare(operator: ComparisonOperator, expected: unknown, isId: boolean): ValueTest {
     switch (operator) {
       case '$eq': return this.equals(expected, isId)
-      case '$ne': return negated(this.equals(expected, isId))
+      case '$ne': return this.#differs(expected, isId)
       case '$gt': return this.#isGreater(expected, isId)
       case '$lte': return negated(this.#isGreater(expected, isId))
       case '$lt': return this.#isLess(expected, isId)
@@ -40,25 +40,34 @@ export class ComparisonCompiler {
     return value => value === expected || (typeof value === 'string' && order(value) === 0)
   }
 
+  #differs(expected: unknown, isId: boolean): ValueTest {
+    if (typeof expected !== 'string' || isId) return negated(this.equals(expected, isId))
+    const order = this.#textOrder(expected, isId)
+    return value => value !== expected && (typeof value !== 'string' || order(value) !== 0)
+  }
+
   /** A test whether a value is one of these. */
   isOneOf(expected: readonly unknown[], isId: boolean): ValueTest {
-    const isIdentical = hasMember(expected.filter(each => typeof each !== 'object' || each === null))
-    const containers = expected.filter(each => typeof each === 'object' && each !== null)
-      .map(each => this.equals(each, isId))
-    const texts = isId ? [] : expected.filter(each => typeof each === 'string')
+    const [containers, scalars] = [expected.filter(isContainer), expected.filter(each => !isContainer(each))]
+    const isIdentical = hasMember(scalars)
+    const isContained = this.#equalsAnyOf(containers, isId)
+    const texts = isId ? [] : scalars.filter(each => typeof each === 'string')
+    if (texts.length === 0) return value => isContainer(value) ? isContained(value) : isIdentical(value)
+    const isText = this.#equalsAnyOf(texts, isId)
     const arePlain = texts.every(isPlainText)
-    const textTests = texts.map(each => this.equals(each, false))
     return value => {
-      if (typeof value === 'object' && value !== null) return this.#some(containers, value)
-      if (isIdentical(value)) return true
-      if (typeof value !== 'string' || (arePlain && isPlainText(value))) return false
-      return this.#some(textTests, value)
+      if (typeof value !== 'string') return isContainer(value) ? isContained(value) : isIdentical(value)
+      return isIdentical(value) || (!(arePlain && isPlainText(value)) && isText(value))
     }
   }
 
-  #some(tests: readonly ValueTest[], value: unknown): boolean {
-    this.#effort.spend(tests.length)
-    return tests.some(test => test(value))
+  #equalsAnyOf(expected: readonly unknown[], isId: boolean): ValueTest {
+    if (expected.length === 0) return () => false
+    const tests = expected.map(each => this.equals(each, isId))
+    return value => {
+      this.#effort.spend(tests.length)
+      return tests.some(test => test(value))
+    }
   }
 
   #isGreater(expected: unknown, isId: boolean): ValueTest {
@@ -92,9 +101,7 @@ export class ComparisonCompiler {
   /** Returns the comparison of the expected text with another one. */
   #textOrder(expected: string, isId: boolean): (value: string) => number {
     const compared = new ComparedText(expected, this.#order)
-    const order: (value: string) => number = isId
-      ? value => compareStringBytes(expected, value)
-      : value => compared.compare(value)
+    const order: (value: string) => number = isId ? value => compareStringBytes(expected, value) : compared.compare
     if (expected.length <= freeTextLength) return order
     return value => {
       this.#effort.spendText(Math.min(value.length, expected.length))
@@ -107,6 +114,10 @@ export class ComparisonCompiler {
     if (isId) return value => compareIds(expected, value, this.#effort)
     return value => compareJson(expected, value, this.#order.compare, this.#effort)
   }
+}
+
+function isContainer(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
 }
 
 /** Fewer values than this are compared one by one, which is faster than a set. */
