@@ -7,9 +7,7 @@ import { parseSelector } from '../selectors/selector.ts'
 import type { TestInTime } from '../selectors/text-pattern.ts'
 import { encodeViewRow } from '../views/view-row-codec.ts'
 import { parseQueryIndex } from './query-index.ts'
-import { DocumentReader } from './document-reader.ts'
-import type { StoredDocument } from './selector-document.ts'
-import { selectorPaths } from './stored-selector.ts'
+import { selectorDocument, type StoredDocument } from './selector-document.ts'
 
 export interface QueryRow {
   /** The binary sort key of the array of values, behind the partition's in an index that is ordered by partition. */
@@ -34,14 +32,12 @@ export function queryRowMaker(
 ): (document: StoredDocument) => QueryRow | undefined {
   const { fields, partialFilter, partitioned } = parseQueryIndex(definition)
   const paths = parseFieldPaths(fields)
-  const selector = partialFilter && parseSelector(partialFilter)
-  const filter = selector && compileSelector(selector, testInTime)
-  const reader = new DocumentReader([...paths, ...selector ? selectorPaths(selector) : []])
+  const filter = partialFilter && compileSelector(parseSelector(partialFilter), testInTime)
   const encoder = new SortKeyEncoder('root')
   return stored => {
     const { id } = stored
     if (id.startsWith('_design/')) return undefined
-    const document = reader.read(stored)
+    const document = selectorDocument(stored)
     const values: unknown[] = []
     for (const path of paths) {
       const field = fieldAt(document, path)
