@@ -248,6 +248,32 @@ describe('administrators', () => {
     expect(configuration.sections().admins).to.deep.equal({ anna: '-5', bert: '-3' })
   })
 
+  it('lose the plain-text password that somebody wrote into a file before a reload, too', async () => {
+    const files = new MemoryFiles(file('[admins]\nanna = -5\n'))
+    const configuration = await LiveConfiguration.load(files, { SECTIONAL_ADMINS__BERT: 'abc' })
+    await prepareAdministrators(configuration, isHash, hash)
+    files.contents = [file('[admins]\nanna = longer\n')]
+    await configuration.reload()
+    expect(files.contents.map(content => content.text)).to.deep.equal(['[admins]\nanna = -6\n'])
+    expect(configuration.sections().admins).to.deep.equal({ anna: '-6', bert: '-3' })
+  })
+
+  it('cannot all be removed', async () => {
+    const files = new MemoryFiles(file('[admins]\nanna = -5\nbert = -6\ncarl = -7\n'))
+    const configuration = await LiveConfiguration.load(files, {})
+    await prepareAdministrators(configuration, isHash, hash)
+    const removals = await Promise.allSettled(['anna', 'bert', 'carl'].map(name =>
+      configuration.delete('admins', name, { persist: true })))
+    expect(removals.flatMap(outcome => outcome.status === 'rejected' ? [outcome.reason.status] : []))
+      .to.deep.equal([403])
+    const left = configuration.sections().admins
+    expect(Object.keys(left ?? {})).to.have.length(1)
+    expect(parseIni(files.contents[0]!.text).get('admins')).to.deep.equal(new Map(Object.entries(left!)))
+    files.contents = [file('[cluster]\nq = 3\n')]
+    expect(await refusal(configuration.reload())).to.be.instanceOf(ApiError)
+    expect([configuration.sections().admins, configuration.get('cluster', 'q')]).to.deep.equal([left, '8'])
+  })
+
   it('must exist', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     expect(await refusal(prepareAdministrators(configuration, isHash, hash))).to.be.instanceOf(ConfigurationError)

@@ -1,13 +1,14 @@
 /**
  * Server administrators (`[admins]`, docs/reference/security.md#authentication). Passwords do not stay in plain text.
  */
-import type { LiveConfiguration } from './live-configuration.ts'
-import { ConfigurationError } from './settings.ts'
-
-const adminSection = 'admins'
+import { ApiError } from '@sectional/core'
+import { adminSection, type LiveConfiguration } from './live-configuration.ts'
+import { ConfigurationError, type Settings } from './settings.ts'
 
 /**
- * Replaces every plain-text password by its hash, also in the files.
+ * Replaces every plain-text password by its hash, also in the files, now and at each reload. A reload without an
+ * administrator is refused.
+ *
  * @param hash returns the text that CouchDB stores, `-pbkdf2:sha256-{key},{salt},{iterations}`
  * @param isHash whether a text is one of CouchDB's hash formats
  * @returns the names of the administrators
@@ -18,7 +19,7 @@ export async function prepareAdministrators(
   isHash: (text: string) => boolean,
   hash: (name: string, password: string) => Promise<string>,
 ): Promise<readonly string[]> {
-  const admins = [...configuration.settings().get(adminSection) ?? []].filter(([, password]) => password !== '')
+  const admins = administratorsOf(configuration.settings())
   if (admins.length === 0) {
     throw new ConfigurationError('No administrator is configured, so no client could use this node. Add a section '
       + '[admins] with a line NAME = PASSWORD to local.ini (the password is replaced by its hash), or set '
@@ -27,5 +28,21 @@ export async function prepareAdministrators(
   for (const [name, password] of admins) {
     if (!isHash(password)) await configuration.replace(adminSection, name, await hash(name, password))
   }
+  configuration.beforeReload(async settings => {
+    const reloaded = administratorsOf(settings)
+    if (reloaded.length === 0) {
+      throw new ApiError('forbidden', 'The configuration files name no administrator, so nothing was reloaded')
+    }
+    for (const [name, password] of reloaded) {
+      if (isHash(password)) continue
+      const hashed = await hash(name, password)
+      await configuration.replaceInFiles(adminSection, name, hashed)
+      settings.get(adminSection)!.set(name, hashed)
+    }
+  })
   return admins.map(([name]) => name)
+}
+
+function administratorsOf(settings: Settings): readonly (readonly [name: string, password: string])[] {
+  return [...settings.get(adminSection) ?? []].filter(([, password]) => password !== '')
 }

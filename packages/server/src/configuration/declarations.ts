@@ -17,7 +17,7 @@ const tables = [
 /** Sections with arbitrary keys. Any other unknown section or key is kept but has no effect. */
 export const openSections = {
   admins: 'Server administrators: name = password. A password in plain text is replaced by its hash when the node '
-    + 'starts.',
+    + 'starts or reloads its configuration.',
 } as const
 
 /** Each option once, in the order of the tables; several tables may contain the same option. */

@@ -14,14 +14,22 @@ export interface ConfigurationFiles {
   write(file: IniFile): Promise<void>
 }
 
+export type EditableSettings = Map<string, Map<string, string>>
+
+/** The section with the server administrators. */
+export const adminSection = 'admins'
+
 export class LiveConfiguration implements Configuration {
   readonly #files: ConfigurationFiles
   readonly #environment: Readonly<Record<string, string | undefined>>
   #defaults: Settings
-  #settings: Map<string, Map<string, string>>
+  #settings: EditableSettings
   #sections: ConfigurationSections | undefined
   readonly #listeners = new Set<() => void>()
   readonly #live: LiveOptions<OptionTable>[] = []
+  /** Administrators whose removal is being written to the files. */
+  readonly #leaving = new Set<string>()
+  #beforeReload: (settings: EditableSettings) => Promise<void> = () => Promise.resolve()
   /** Settles when the last write to a file has ended; writes are serialized. */
   #lastWrite: Promise<void> = Promise.resolve()
 
@@ -75,17 +83,45 @@ export class LiveConfiguration implements Configuration {
     this.#put(section, key, value)
   }
 
+  /** @throws ApiError `forbidden` for the last administrator, without whom nobody could use the node any more */
   async delete(section: string, key: string, options: { readonly persist: boolean }): Promise<void> {
+    if (section === adminSection) return this.#deleteAdministrator(key, options)
     if (options.persist) await this.#persist(section, key, null)
     this.#put(section, key, this.#defaults.get(section)?.get(key))
   }
 
+  async #deleteAdministrator(name: string, { persist }: { readonly persist: boolean }): Promise<void> {
+    this.#leaving.add(name)
+    try {
+      const others = [...this.#settings.get(adminSection) ?? []]
+        .filter(([other, password]) => password !== '' && !this.#leaving.has(other))
+      if (others.length === 0) {
+        throw new ApiError('forbidden', `${name} is the last administrator, and cannot be removed`)
+      }
+      if (persist) await this.#persist(adminSection, name, null)
+      this.#put(adminSection, name, undefined)
+    } finally {
+      this.#leaving.delete(name)
+    }
+  }
+
+  /** If `beforeReload` or the files refuse, nothing changes. */
   async reload(): Promise<void> {
     await this.#lastWrite
     const contents = await this.#files.read()
+    const settings = copyOf(layerSettings(contents, this.#environment))
+    await this.#beforeReload(settings)
     this.#defaults = layerSettings(contents.filter(file => file.shipped), {})
-    this.#settings = copyOf(layerSettings(contents, this.#environment))
+    this.#settings = settings
     this.#changed()
+  }
+
+  /**
+   * Sets the function that sees the settings of each reload before they take effect. It may change them, and refuses
+   * them by an ApiError.
+   */
+  beforeReload(check: (settings: EditableSettings) => Promise<void>): void {
+    this.#beforeReload = check
   }
 
   onChange(listener: () => void): () => void {
@@ -108,13 +144,18 @@ export class LiveConfiguration implements Configuration {
   }
 
   /**
-   * Replaces a value in every file that contains it, so that no file keeps the old value (a password in plain text). A
-   * value from the environment is replaced in memory only.
+   * Replaces a value in memory and in every file that contains it, so that no file keeps the old value (a password in
+   * plain text). A value from the environment is replaced in memory only.
    */
   async replace(section: string, key: string, value: string): Promise<void> {
-    await this.#edit(file =>
-      parseIni(file.text).get(section)?.has(key) ? editIni(file.text, section, key, value) : file.text)
+    await this.replaceInFiles(section, key, value)
     this.#put(section, key, value)
+  }
+
+  /** Replaces a value in every file that contains it, and not in memory. */
+  replaceInFiles(section: string, key: string, value: string): Promise<void> {
+    return this.#edit(file =>
+      parseIni(file.text).get(section)?.has(key) ? editIni(file.text, section, key, value) : file.text)
   }
 
   /**
@@ -139,6 +180,6 @@ export class LiveConfiguration implements Configuration {
   }
 }
 
-function copyOf(settings: Settings): Map<string, Map<string, string>> {
+function copyOf(settings: Settings): EditableSettings {
   return new Map([...settings].map(([section, keys]) => [section, new Map(keys)]))
 }
