@@ -25,7 +25,7 @@ export const folders = {
     'sequences': ['.', 'contracts', 'encoding', 'sharding', 'time'],
     'replica-memory': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
     'replica-suite': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
-    'index-memory': ['contracts', 'encoding', 'mango', 'selectors', 'views'],
+    'index-memory': ['contracts', 'encoding', 'json', 'mango', 'selectors', 'views'],
     'index-suite': ['collation', 'contracts', 'index-memory', 'json', 'mango', 'replica-memory', 'revisions', 'views'],
   },
   runtime: {

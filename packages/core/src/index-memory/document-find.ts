@@ -5,6 +5,7 @@ import type {
 import { progressKeysMax, scanOrder } from '../contracts/index-replica.ts'
 import type { CallContext, DocumentRow } from '../contracts/shard-replica.ts'
 import { ReplicaError } from '../contracts/shard-replica.ts'
+import { parseJson, parseText } from '../json/json-text.ts'
 import { parseQueryIndex } from '../mango/query-index.ts'
 import { rowDocument, selectorDocument } from '../mango/selector-document.ts'
 import { type FieldPath, parseFieldPaths } from '../selectors/field-path.ts'
@@ -23,7 +24,7 @@ interface Candidate { readonly place: ScannedPlace; readonly value: Uint8Array; 
 export async function findDocuments(
   documents: ReadDocuments, index: ExaminedIndex | undefined, request: FindRequest, context: CallContext,
 ): Promise<readonly (FoundDocument | FindProgress)[]> {
-  const selector = suitable(() => parseSelector(JSON.parse(request.selector)))
+  const selector = suitable(() => parseSelector(parseJson(request.selector)))
   const fields = index && suitable(() => parseFieldPaths(parseQueryIndex(index.definition).fields))
   const candidates = index === undefined
     ? await allDocuments(documents, request, context)
@@ -95,7 +96,7 @@ function shown(
 function coveredDocument(
   fields: readonly FieldPath[], { place, value }: Candidate,
 ): Readonly<Record<string, unknown>> {
-  return rowDocument(place.id, fields, JSON.parse(decodeViewRow(value).key) as readonly unknown[])
+  return rowDocument(place.id, fields, parseText(decodeViewRow(value).key) as readonly unknown[])
 }
 
 function foundDocument(

@@ -3,7 +3,7 @@
  * all of its fields and that its partial filter selects. The key of the row is the array of the fields' values.
  */
 import type { IndexDefinition } from '../contracts/index-replica.ts'
-import { isJsonObject, type JsonObject } from '../json/json-text.ts'
+import { isJsonObject, type JsonObject, parseText } from '../json/json-text.ts'
 
 /** The kind of these definitions, and the `language` of the design documents in which they are stored. */
 export const queryIndexKind = 'query'
@@ -29,10 +29,10 @@ export function queryIndexDefinition({ fields, partialFilter, partitioned }: Que
 /**
  * Reads a definition that `queryIndexDefinition` has made.
  *
- * @throws SyntaxError or TypeError for another one
+ * @throws ApiError, SyntaxError or TypeError for another one
  */
 export function parseQueryIndex({ kind, map, options }: IndexDefinition): QueryIndex {
-  const { fields, partial_filter_selector: partialFilter } = JSON.parse(map) as Record<string, unknown>
+  const { fields, partial_filter_selector: partialFilter } = parseText(map) as Record<string, unknown>
   if (kind !== queryIndexKind || !Array.isArray(fields) || !fields.every(name => typeof name === 'string')) {
     throw new TypeError('the definition is not that of a JSON index')
   }

@@ -7,7 +7,9 @@ import { parseSelector } from '../selectors/selector.ts'
 import type { TestInTime } from '../selectors/text-pattern.ts'
 import { encodeViewRow } from '../views/view-row-codec.ts'
 import { parseQueryIndex } from './query-index.ts'
-import { selectorDocument, type StoredDocument } from './selector-document.ts'
+import { DocumentReader } from './document-reader.ts'
+import type { StoredDocument } from './selector-document.ts'
+import { selectorPaths } from './stored-selector.ts'
 
 export interface QueryRow {
   /** The binary sort key of the array of values, behind the partition's in an index that is ordered by partition. */
@@ -32,12 +34,14 @@ export function queryRowMaker(
 ): (document: StoredDocument) => QueryRow | undefined {
   const { fields, partialFilter, partitioned } = parseQueryIndex(definition)
   const paths = parseFieldPaths(fields)
-  const filter = partialFilter && compileSelector(parseSelector(partialFilter), testInTime)
+  const selector = partialFilter && parseSelector(partialFilter)
+  const filter = selector && compileSelector(selector, testInTime)
+  const reader = new DocumentReader([...paths, ...selector ? selectorPaths(selector) : []])
   const encoder = new SortKeyEncoder('root')
   return stored => {
     const { id } = stored
     if (id.startsWith('_design/')) return undefined
-    const document = selectorDocument(stored)
+    const document = reader.read(stored)
     const values: unknown[] = []
     for (const path of paths) {
       const field = fieldAt(document, path)

@@ -1,6 +1,7 @@
 /** Documents as selectors see them. */
 import type { AttachmentRecord, Leaf } from '../contracts/shard-replica.ts'
 import { asBuffer } from '../encoding/as-buffer.ts'
+import { parseText } from '../json/json-text.ts'
 import type { FieldPath } from '../selectors/field-path.ts'
 import { placeField } from '../selectors/projection.ts'
 
@@ -20,10 +21,14 @@ export interface StoredDocument {
  *
  * @throws SyntaxError when the body is not JSON
  */
-export function selectorDocument(
-  { id, revision, body, attachments, leaves }: StoredDocument,
-): Readonly<Record<string, unknown>> {
-  const document = JSON.parse(asBuffer(body).toString()) as Record<string, unknown>
+export function selectorDocument(document: StoredDocument): Readonly<Record<string, unknown>> {
+  return addSpecialMembers(parseText(asBuffer(document.body).toString()) as Record<string, unknown>, document)
+}
+
+/** Adds what `selectorDocument` adds to the members of the body. @returns the same object */
+export function addSpecialMembers(
+  document: Record<string, unknown>, { id, revision, attachments, leaves }: StoredDocument,
+): Record<string, unknown> {
   document['_id'] = id
   document['_rev'] = revision
   if (attachments !== undefined) document['_attachments'] = attachmentStubs(attachments)

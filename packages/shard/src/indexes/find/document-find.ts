@@ -45,9 +45,9 @@ async function* findByDocuments(
       if (match === undefined) answer.examined(place, 1)
       else answer.found(match, 1)
       if (answer.isComplete) return yield answer.takePage()
+      if (answer.isPageDue) yield answer.takePage()
       if (turns.due()) await turns.next()
     }
-    if (answer.isPageDue) yield answer.takePage()
   }
   const rest = answer.takePage()
   if (rest.length > 0) yield rest

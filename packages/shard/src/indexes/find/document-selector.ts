@@ -1,7 +1,7 @@
 import {
-  compileSelector, decodeViewRow, type DocumentRow, type DocumentTest, type FieldPath, type FindRequest,
-  type FoundDocument, type IndexDefinition, parseFieldPaths, parseQueryIndex, parseSelector, PatternBudget,
-  ReplicaError, rowDocument, type ScannedPlace, selectorDocument, SelectorError,
+  decodeViewRow, type DocumentRow, type FieldPath, type FindRequest, type FoundDocument, type IndexDefinition,
+  parseFieldPaths, parseJson, parseQueryIndex, parseSelector, parseText, PatternBudget, ReplicaError, rowDocument,
+  type ScannedPlace, SelectorError, StoredSelector,
 } from '@sectional/core'
 import type { Clock, Machine } from '@sectional/runtime'
 
@@ -9,7 +9,7 @@ interface PatternParts { readonly clock: Clock; readonly machine: Pick<Machine, 
 
 /** Tests the selector of one request on documents and rows, and makes the matches of the answer. */
 export class DocumentSelector {
-  readonly #matches: DocumentTest
+  readonly #selector: StoredSelector
   readonly #documents: FindRequest['documents']
   /** Bounds the time of the selector's patterns. */
   readonly #budget: PatternBudget
@@ -19,7 +19,7 @@ export class DocumentSelector {
     this.#documents = documents
     this.#budget = new PatternBudget(clock, machine)
     try {
-      this.#matches = compileSelector(parseSelector(JSON.parse(selector)), this.#budget.testInTime)
+      this.#selector = new StoredSelector(parseSelector(parseJson(selector)), this.#budget.testInTime)
     } catch (error) {
       throw new ReplicaError('protocol', `the selector is not valid: ${(error as Error).message}`)
     }
@@ -36,7 +36,7 @@ export class DocumentSelector {
     if (body === undefined || id.startsWith('_design/')) return undefined
     const leaves = this.#documents === 'leaves' ? document.leaves : undefined
     const stored = { id, revision, body, ...(attachments && { attachments }), ...(leaves && { leaves }) }
-    if (!this.#test(selectorDocument(stored))) return undefined
+    if (!this.#inTime(() => this.#selector.matches(stored))) return undefined
     const { range, key, number } = place
     const found = { kind: 'found', range, key, id, number, value, revision } as const
     if (this.#documents === 'none') return found
@@ -52,14 +52,15 @@ export class DocumentSelector {
   matchRow(
     { range, key, id, number }: ScannedPlace, value: Uint8Array, fields: readonly FieldPath[],
   ): FoundDocument | undefined {
-    const values = JSON.parse(decodeViewRow(value).key) as readonly unknown[]
-    return this.#test(rowDocument(id, fields, values)) ? { kind: 'found', range, key, id, number, value } : undefined
+    const values = parseText(decodeViewRow(value).key) as readonly unknown[]
+    const isMatch = this.#inTime(() => this.#selector.matchesMembers(rowDocument(id, fields, values)))
+    return isMatch ? { kind: 'found', range, key, id, number, value } : undefined
   }
 
-  #test(document: Readonly<Record<string, unknown>>): boolean {
+  #inTime(test: () => boolean): boolean {
     this.#budget.beginDocument()
     try {
-      return this.#matches(document)
+      return test()
     } catch (error) {
       if (error instanceof SelectorError) throw new ReplicaError('exhausted', error.message)
       throw error
