@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 const bytes = Number(process.argv[2])
-/** A file to answer with, in place of text of that many bytes. */
+/** A file to answer each request with, in place of text of that many bytes for a GET. */
 const file = process.argv[3]
 const constant = file === undefined ? Buffer.from(JSON.stringify({ text: 'x'.repeat(bytes) })) : readFileSync(file)
 const created = Buffer.from('{"ok":true,"id":"x","rev":"1-0123456789abcdef0123456789abcdef"}\n')
@@ -15,8 +15,9 @@ const created = Buffer.from('{"ok":true,"id":"x","rev":"1-0123456789abcdef012345
 const server = createServer((request, response) => {
   request.resume()
   request.on('end', () => {
-    const body = request.method === 'GET' ? constant : created
-    response.writeHead(request.method === 'GET' ? 200 : 201, {
+    const isConstant = file !== undefined || request.method === 'GET'
+    const body = isConstant ? constant : created
+    response.writeHead(isConstant ? 200 : 201, {
       'Content-Type': 'application/json', 'Content-Length': body.length,
     })
     response.end(body)

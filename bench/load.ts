@@ -7,18 +7,22 @@ import { connect } from 'node:net'
 import { documentBody, documentId, type IdOrder } from './documents.ts'
 
 export interface LoadJob {
-  readonly kind: 'get' | 'put' | 'bulk' | 'path'
+  readonly kind: 'get' | 'put' | 'bulk' | 'path' | 'post'
   readonly ports: readonly number[]
   readonly connections: number
   readonly seconds: number
   readonly database: string
-  /** get: number of existing documents, which are named `doc-0`, `doc-1` ... path: numbers are below this one. */
+  /**
+   * get: number of existing documents, which are named `doc-0`, `doc-1` ... path, post: random numbers are below this
+   * one.
+   */
   readonly documents: number
   /**
-   * path: what to GET. `{number}` is replaced by a random number, `{padded}` by the same number with eight digits, and
+   * path: what to GET; post: where to POST `body`. In the path or the body, `{number}` is replaced by a random number, `{padded}` by the same number with eight digits, and
    * `{group}` by its remainder of `groups`.
    */
   readonly path?: string
+  readonly body?: string
   readonly groups?: number
   /** put, bulk: makes the ascending ids of different jobs different. */
   readonly tag: string
@@ -61,14 +65,19 @@ function requestMaker(): () => string | Buffer {
       return `PUT /${job.database}/${documentId(job.tag, number, job.ids)} HTTP/1.1\r\n${headOf(body)}${body}`
     }
     case 'bulk': return bulkMaker()
-    case 'path': return () => {
-      const number = Math.floor(Math.random() * job.documents)
-      const path = job.path!.replaceAll('{number}', String(number))
-        .replaceAll('{group}', String(number % (job.groups ?? 1)))
-        .replaceAll('{padded}', String(number).padStart(8, '0'))
-      return `GET ${path} HTTP/1.1\r\n${head}\r\n`
+    case 'path': return () => `GET ${withNumber(job.path!)} HTTP/1.1\r\n${head}\r\n`
+    case 'post': return () => {
+      const body = withNumber(job.body!)
+      return `POST ${job.path!} HTTP/1.1\r\n${headOf(body)}${body}`
     }
   }
+}
+
+/** Puts a random number into a text. */
+function withNumber(text: string): string {
+  const number = Math.floor(Math.random() * job.documents)
+  return text.replaceAll('{number}', String(number)).replaceAll('{group}', String(number % (job.groups ?? 1)))
+    .replaceAll('{padded}', String(number).padStart(8, '0'))
 }
 
 /**
