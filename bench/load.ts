@@ -18,8 +18,8 @@ export interface LoadJob {
    */
   readonly documents: number
   /**
-   * path: what to GET; post: where to POST `body`. In the path or the body, `{number}` is replaced by a random number, `{padded}` by the same number with eight digits, and
-   * `{group}` by its remainder of `groups`.
+   * path: what to GET; post: where to POST `body`. In the path of a GET and in the body, `{number}` is replaced by a
+   * random number, `{padded}` by the same number with eight digits, and `{group}` by its remainder of `groups`.
    */
   readonly path?: string
   readonly body?: string

@@ -1,6 +1,6 @@
 /** Queries by selector, as the planner has decided to execute them, and their answers. */
 import type {
-  FieldPath, FindRequest, FoundDocument, IdBound, IndexDefinition, RowRange, ScannedPlace,
+  FieldPath, FindRequest, FoundDocument, IdBound, IndexDefinition, RowRange, ScannedPlace, Selector,
 } from '@sectional/core'
 import type { ViewQuery } from './view-query.ts'
 
@@ -19,9 +19,12 @@ export interface MemorySort {
   readonly rowsMax: number
 }
 
-export interface FindQuery extends Pick<FindRequest, 'selector' | 'descending' | 'documents'>,
+export interface FindQuery extends Pick<FindRequest, 'descending' | 'documents'>,
   Pick<ViewQuery, 'update' | 'timeoutMs' | 'partition'> {
+  readonly selector: Selector
   readonly source: FindQuerySource
+  /** Whether the ranges of the index contain matches only (`hasExactRanges`). */
+  readonly isExact: boolean
   /** Only matches strictly behind this place in the order of the answer, where the page before ended. */
   readonly after?: ScannedPlace
   /** Number of matches to leave out at the beginning, or behind `after`. */
@@ -71,11 +74,8 @@ export interface FindAnswer {
 }
 
 export interface CountQuery extends Pick<
-  FindQuery, 'selector' | 'source' | 'documents' | 'update' | 'timeoutMs' | 'partition'
-> {
-  /** Whether the ranges of the index contain all matches and nothing else. */
-  readonly isExact: boolean
-}
+  FindQuery, 'selector' | 'source' | 'isExact' | 'documents' | 'update' | 'timeoutMs' | 'partition'
+> {}
 
 export interface MatchCount { readonly count: number; readonly statistics: FindStatistics }
 

@@ -1,4 +1,5 @@
-import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace } from '@sectional/core'
+import { selectorJson } from '@sectional/core'
+import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace, Selector } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindQuery, FindQuerySource } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -10,8 +11,8 @@ import type { FindScope } from './find-scope.ts'
 export type ShardFindRow = FoundDocument | FindProgress
 
 /** What is asked of each shard. */
-export interface ShardFind extends Pick<FindQuery, 'source' | 'update' | 'timeoutMs' | 'partition'>,
-  Pick<FindRequest, 'selector' | 'descending' | 'after' | 'limit' | 'documents' | 'countOnly'> {}
+export interface ShardFind extends Pick<FindQuery, 'selector' | 'source' | 'update' | 'timeoutMs' | 'partition'>,
+  Pick<FindRequest, 'descending' | 'after' | 'limit' | 'documents' | 'countOnly'> {}
 
 /** The answers of all shards that a query reads. */
 export interface FoundInShards {
@@ -42,7 +43,7 @@ async function findInIndexes(
   context: OperationContext,
 ): Promise<FoundInShards> {
   const { selector, descending, after, limit = null, documents, countOnly, update, timeoutMs } = find
-  const tested = { selector, descending, documents, ...(countOnly === true && { countOnly }) }
+  const tested = { selector: textOf(selector), descending, documents, ...(countOnly === true && { countOnly }) }
   const query = { definition, ranges, descending, skip: 0, limit, update, timeoutMs, ...(after && { after }) }
   const { answers, close } = await openShards<ScannedPlace, ShardFindRow>(scope, viewPlaces(scope, db, find), query, {
     call: (indexes, { index, through, ranges: read, after: last, limit: left }, call) => indexes.find({
@@ -62,7 +63,9 @@ async function findInDocuments(
   const { selector, descending, after, limit, documents, countOnly, update, timeoutMs } = find
   const closed = new AbortController()
   const context = { requestId, signal: AbortSignal.any([disconnected, closed.signal]) }
-  const request = { selector, source, descending, documents, ...(countOnly === true && { countOnly }) }
+  const request = {
+    selector: textOf(selector), source, descending, documents, ...(countOnly === true && { countOnly }),
+  }
   const sources = placesOf(scope, db, find, source).map(place => scanShard<ShardFindRow, ScannedPlace>(scope, place, {
     open: (peer, { start, limit: left }, call) => scope.indexes.indexes(peer.node, place.id).find({
       ...request, ...(start && { after: start }), ...(left !== undefined && { limit: left }),
@@ -81,6 +84,10 @@ function placesOf(
 ): readonly ShardPlace[] {
   const isOne = start !== undefined && start.id === end?.id
   return isOne ? [scope.access.placeOf(db, start.id)] : viewPlaces(scope, db, find)
+}
+
+function textOf(selector: Selector): string {
+  return JSON.stringify(selectorJson(selector))
 }
 
 function placeOf({ range, key, id, number }: ScannedPlace): ScannedPlace {

@@ -1,10 +1,9 @@
-import {
-  decodeViewRow, parseFieldPaths, parseQueryIndex, rowDocument,
-  type FieldPath, type FoundDocument, type IndexRow, type OpenDocumentRequest,
-} from '@sectional/core'
+import { decodeViewRow, parseFieldPaths, parseQueryIndex, rowDocument } from '@sectional/core'
+import type { FoundDocument, IndexRow, ReplicaCheckpoint } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindQuery } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
+import type { ShardPlace } from '../replicas/replica-access.ts'
 import { localReadCall } from '../shard-calls/coordinator-scope.ts'
 import type { FindScope } from './find-scope.ts'
 import { SelectorTest } from './selector-test.ts'
@@ -20,24 +19,22 @@ export class LocalDocuments {
   documentsExamined = 0
   readonly #scope: FindScope
   readonly #db: DatabaseRecord
-  readonly #documents: FindQuery['documents']
+  readonly #query: FindQuery
   readonly #context: OperationContext
-  readonly #test: SelectorTest
-  /** The fields of the index if no document has to be read. */
-  readonly #columns: readonly FieldPath[] | undefined
+  /** The positions of the indexes whose rows are examined, by shard. */
+  readonly #positions: ReadonlyMap<ShardPlace, ReplicaCheckpoint>
+  #test: SelectorTest | undefined
   #bytes = 0
 
   constructor(
-    scope: FindScope, db: DatabaseRecord, { selector, source, documents }: FindQuery, context: OperationContext,
+    scope: FindScope, db: DatabaseRecord, query: FindQuery, positions: ReadonlyMap<ShardPlace, ReplicaCheckpoint>,
+    context: OperationContext,
   ) {
     this.#scope = scope
     this.#db = db
-    this.#documents = documents
+    this.#query = query
+    this.#positions = positions
     this.#context = context
-    this.#test = new SelectorTest(selector, scope.runtime)
-    this.#columns = documents === 'none' && source.kind === 'index'
-      ? parseFieldPaths(parseQueryIndex(source.definition).fields)
-      : undefined
   }
 
   get matches(): number {
@@ -47,9 +44,10 @@ export class LocalDocuments {
   /** Returns false when a document could not be read or tested, or when the documents found have too many bytes. */
   async examine(rows: readonly IndexRow[]): Promise<boolean> {
     const { turns } = this.#scope.runtime
+    const isCovered = this.#query.documents === 'none'
     try {
       for (const row of rows) {
-        const match = this.#columns === undefined ? await this.#open(row) : this.#matchOfRow(row, this.#columns)
+        const match = isCovered ? this.#matchOfRow(row) : await this.#open(row)
         this.keysExamined++
         if (match === undefined) continue
         this.found.push(match)
@@ -64,25 +62,36 @@ export class LocalDocuments {
     }
   }
 
-  #matchOfRow({ range, key, id, number, value }: IndexRow, columns: readonly FieldPath[]): FoundDocument | undefined {
+  #matchOfRow({ range, key, id, number, value }: IndexRow): FoundDocument | undefined {
+    const { isExact, source } = this.#query
+    const match: FoundDocument = { kind: 'found', range, key, id, number, value }
+    if (isExact || source.kind !== 'index') return match
+    const columns = parseFieldPaths(parseQueryIndex(source.definition).fields)
     const values = JSON.parse(decodeViewRow(value).key) as readonly unknown[]
-    if (!this.#test.matchesMembers(rowDocument(id, columns, values))) return undefined
-    return { kind: 'found', range, key, id, number, value }
+    return this.#selector.matchesMembers(rowDocument(id, columns, values)) ? match : undefined
   }
 
   async #open({ range, key, id, number, value }: IndexRow): Promise<FoundDocument | undefined> {
-    const peer = this.#scope.access.readers(this.#scope.access.placeOf(this.#db, id))[0]
-    if (peer?.local !== true) throw new Error('the shard has no replica here any more')
-    const request: OpenDocumentRequest = { id, body: true, tree: false }
-    const opened = await peer.replica.openDocument(request, localReadCall(this.#scope, this.#context))
+    const place = this.#scope.access.placeOf(this.#db, id)
+    const replica = this.#scope.access.localReader(this.#scope.access.now(place))
+    const indexed = this.#positions.get(place)
+    if (replica === undefined || indexed === undefined) throw new Error('the shard has no replica here any more')
+    const call = { ...localReadCall(this.#scope, this.#context), history: indexed.history }
+    const opened = await replica.openDocument({ id, body: true, tree: false }, call)
     const winner = opened?.leaves[0]
     if (opened?.body === undefined || winner === undefined || winner.deleted) return undefined
     this.documentsExamined++
-    const { body, attachments, leaves } = opened
+    const { body, attachments, leaves, sequence } = opened
     const found: FoundDocument = {
       kind: 'found', range, key, id, number, value, revision: winner.revision, body,
-      ...(attachments && { attachments }), ...(this.#documents === 'leaves' && { leaves }),
+      ...(attachments && { attachments }), ...(this.#query.documents === 'leaves' && { leaves }),
     }
-    return this.#test.matches(found) ? found : undefined
+    // The row is that of this revision unless the document has changed since the index was built.
+    const isTested = this.#query.isExact && sequence <= indexed.sequence
+    return isTested || this.#selector.matches(found) ? found : undefined
+  }
+
+  get #selector(): SelectorTest {
+    return this.#test ??= new SelectorTest(this.#query.selector, this.#scope.runtime)
   }
 }

@@ -4,7 +4,9 @@
  * of them together would read `q` times as many documents.
  */
 import { scanOrder } from '@sectional/core'
-import type { FoundDocument, IndexRow, RowRange, RowSequence, ScannedPlace } from '@sectional/core'
+import type {
+  FoundDocument, IndexRow, ReplicaCheckpoint, RowRange, RowSequence, ScannedPlace,
+} from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindQuery, FindQuerySource } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -39,10 +41,11 @@ export async function findLocally(
   const places = viewPlaces(scope, db, query)
   if (!places.every(place => scope.access.readsLocally(scope.access.now(place)))) return undefined
   const perShard = needed + spareRows
-  const lists = await candidateRows(scope, places, query, source, perShard, context)
-  if (lists === undefined) return undefined
+  const candidates = await candidateRows(scope, places, query, source, perShard, context)
+  if (candidates === undefined) return undefined
+  const { lists, positions } = candidates
   const isPart = lists.filter(({ length }) => length >= perShard)
-  const documents = new LocalDocuments(scope, db, query, context)
+  const documents = new LocalDocuments(scope, db, query, positions, context)
   const compare = scanOrder(descending)
   for (let examined = 0; documents.found.length < needed;) {
     const rows = mergeLists(lists, { compare, skip: examined, limit: needed - documents.found.length })
@@ -62,6 +65,12 @@ function canContinue({ ranges }: IndexSource): boolean {
   return ranges.every(({ lower, upper }) => lower?.id === undefined && upper?.id === undefined)
 }
 
+/** The first rows of each shard, and the positions of the indexes that have them. */
+interface Candidates {
+  readonly lists: readonly RowSequence<IndexRow>[]
+  readonly positions: ReadonlyMap<ShardPlace, ReplicaCheckpoint>
+}
+
 /**
  * Returns the first rows of each shard. Undefined when another node answers for a shard, because the replica of this
  * node lacks writes that it needs.
@@ -69,7 +78,7 @@ function canContinue({ ranges }: IndexSource): boolean {
 async function candidateRows(
   scope: FindScope, places: readonly ShardPlace[], { descending, after, update, timeoutMs }: FindQuery,
   { definition, ranges }: IndexSource, limit: number, context: OperationContext,
-): Promise<readonly RowSequence<IndexRow>[] | undefined> {
+): Promise<Candidates | undefined> {
   const query = {
     definition, ranges: ranges.map((range, at) => after === undefined ? range : behind(range, at, after, descending)),
     descending, skip: 0, limit, update, timeoutMs,
@@ -80,7 +89,8 @@ async function candidateRows(
   }, context)
   try {
     if (answers.some(({ node }) => node !== scope.access.node)) return undefined
-    return inMemory ?? await Promise.all(answers.map(answer => allRows(answer.pages())))
+    const lists = inMemory ?? await Promise.all(answers.map(answer => allRows(answer.pages())))
+    return { lists, positions: new Map(answers.map(({ place, head }) => [place, head.position])) }
   } finally {
     await close()
   }

@@ -1,16 +1,16 @@
-import {
-  compileSelector, parseSelector, selectorDocument, type DocumentTest, type FoundDocument,
-} from '@sectional/core'
+import { compileSelector, PatternBudget, selectorDocument } from '@sectional/core'
+import type { DocumentTest, FoundDocument, Selector } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 
 /** Tests a selector on documents that this node has received. */
 export class SelectorTest {
   readonly #matches: DocumentTest
+  /** Bounds the time of the patterns of the query. */
+  readonly #budget: PatternBudget
 
-  /** @param text JSON text of a selector that is valid */
-  constructor(text: string, { machine }: Pick<Runtime, 'machine'>) {
-    this.#matches = compileSelector(parseSelector(JSON.parse(text)), (pattern, value, msMax) =>
-      msMax === Infinity ? pattern.test(value) : machine.testInTime(pattern, value, msMax))
+  constructor(selector: Selector, { clock, machine }: Pick<Runtime, 'clock' | 'machine'>) {
+    this.#budget = new PatternBudget(clock, machine)
+    this.#matches = compileSelector(selector, this.#budget.testInTime)
   }
 
   /**
@@ -28,6 +28,7 @@ export class SelectorTest {
 
   /** Returns whether a document with these members matches. @throws SelectorError when that takes too long */
   matchesMembers(document: Readonly<Record<string, unknown>>): boolean {
+    this.#budget.beginDocument()
     return this.#matches(document)
   }
 }

@@ -95,6 +95,11 @@ export class ReplicaAccess {
     return replicas.some(({ node, filling }) => node === this.node && !filling) && !this.#directory.isCatchingUp(id)
   }
 
+  /** Returns this node's replica if it is the first of `readers`. */
+  localReader(place: ShardPlace): ShardReplica | undefined {
+    return this.readsLocally(place) ? this.#directory.replica(this.node, place.id) : undefined
+  }
+
   /**
    * Returns the reachable active replicas in the order in which they are asked to decide: the map's order, silent nodes
    * last.

@@ -20,6 +20,16 @@ describe('a query by selector after an acknowledged write', () => {
     }
   })
 
+  it('tests documents that have changed since their rows were written', async () => {
+    const world = new FindWorld({ q: 1 })
+    const source = indexSource(['group'], [1], [1, {}])
+    await world.put(['kept', 'changed', 'deleted'].map(_id => ({ _id, group: 1 })))
+    const query = { selector: '{"group":1}', source, isExact: true, limit: 5 }
+    expect((await world.find('a', query)).ids).to.deep.equal(['changed', 'deleted', 'kept'])
+    await world.put([{ _id: 'changed', group: 2 }, { _id: 'deleted', _deleted: true }])
+    expect((await world.find('a', { ...query, update: false })).ids).to.deep.equal(['kept'])
+  })
+
   it('waits until one replica has all of them, when each lacks another one', async () => {
     const world = new FindWorld({ q: 1 })
     const { unconfirmed } = world.coordinator('c')

@@ -7,7 +7,7 @@ import type { FindAnswer, FindQuery } from '../../src/contracts/find-query.ts'
 import { collect, IndexWorld } from '../views/index-world.ts'
 import { edit, request } from '../replica-world.ts'
 
-export interface StoredDocument extends JsonObject { readonly _id: string }
+export interface StoredDocument extends JsonObject { readonly _id: string; readonly _deleted?: boolean }
 
 /** What an answer has, after it was read to its end. */
 export interface FoundAnswer extends Pick<FindAnswer, 'lastPosition' | 'statistics'> {
@@ -15,11 +15,14 @@ export interface FoundAnswer extends Pick<FindAnswer, 'lastPosition' | 'statisti
   readonly matches: readonly FoundDocument[]
 }
 
+/** `selector` is JSON text. */
+export interface TestQuery extends Partial<Omit<FindQuery, 'selector'>> { readonly selector?: string }
+
 const encoder = new SortKeyEncoder('root')
 
 export const everyDocument: FindQuery = {
-  selector: '{}', source: { kind: 'documents' }, descending: false, skip: 0, limit: null, documents: 'winner',
-  update: true, timeoutMs: 10_000,
+  selector: parseSelector({}), isExact: false, source: { kind: 'documents' }, descending: false, skip: 0, limit: null,
+  documents: 'winner', update: true, timeoutMs: 10_000,
 }
 
 export class FindWorld extends IndexWorld {
@@ -42,12 +45,13 @@ export class FindWorld extends IndexWorld {
   async put(documents: readonly StoredDocument[], via = this.nodes[0]!, w = this.nodes.length): Promise<void> {
     const coordinator = this.coordinator(via)
     const found = await coordinator.openDocuments(this.db, documents.map(({ _id }) => _id), { body: false }, request())
-    const edits = documents.map(({ _id, ...body }, at) => edit(_id, found[at]?.leaves[0]?.revision ?? null, body))
+    const edits = documents.map(({ _id, _deleted = false, ...body }, at) =>
+      edit(_id, found[at]?.leaves[0]?.revision ?? null, body, _deleted))
     await this.during(coordinator.updateDocuments(this.db, edits, { w }, request()))
   }
 
   /** Reads an answer to its end. */
-  async find(via: string, query: Partial<FindQuery>): Promise<FoundAnswer> {
+  async find(via: string, query: TestQuery): Promise<FoundAnswer> {
     const answer = await this.open(via, query)
     try {
       const matches = await this.during(collect(answer.matches))
@@ -57,8 +61,9 @@ export class FindWorld extends IndexWorld {
     }
   }
 
-  open(via: string, query: Partial<FindQuery>): Promise<FindAnswer> {
-    return this.during(this.coordinator(via).find(this.db, { ...everyDocument, ...query }, request()))
+  open(via: string, { selector = '{}', ...query }: TestQuery): Promise<FindAnswer> {
+    const asked = { ...everyDocument, ...query, selector: parseSelector(JSON.parse(selector)) }
+    return this.during(this.coordinator(via).find(this.db, asked, request()))
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { parseSelector } from '@sectional/core'
 import type { CountQuery, MatchCount } from '../../src/contracts/find-query.ts'
 import { request } from '../replica-world.ts'
 import { FindWorld, indexSource } from './find-world.ts'
@@ -11,7 +12,8 @@ async function filled(nodes = ['a', 'b', 'c']): Promise<FindWorld> {
 
 const groupTwo = indexSource(['group'], [2], [2, {}])
 const query: CountQuery = {
-  selector: '{"group":2}', source: groupTwo, documents: 'none', update: true, timeoutMs: 10_000, isExact: false,
+  selector: parseSelector({ group: 2 }), source: groupTwo, documents: 'none', update: true, timeoutMs: 10_000,
+  isExact: false,
 }
 
 function countOf(world: FindWorld, asked: Partial<CountQuery>): Promise<MatchCount> {
@@ -24,7 +26,8 @@ describe('a count of matches', () => {
     for (const asked of [
       {}, { isExact: true }, { documents: 'winner' }, { source: { kind: 'documents' }, documents: 'winner' },
     ] as const) expect((await countOf(world, asked)).count).to.equal(100)
-    expect((await countOf(world, { selector: '{"group":2,"rank":{"$gt":4}}', documents: 'winner' })).count).to.equal(40)
+    const selector = parseSelector({ group: 2, rank: { $gt: 4 } })
+    expect((await countOf(world, { selector, documents: 'winner' })).count).to.equal(40)
   })
 
   it('needs neither rows nor documents when the ranges contain exactly the matches', async () => {
@@ -40,7 +43,7 @@ describe('a count of matches', () => {
     const world = await filled()
     const source = indexSource(['group'], [9], [9, {}])
     for (const isExact of [false, true]) {
-      expect((await countOf(world, { selector: '{"group":9}', source, isExact })).count).to.equal(0)
+      expect((await countOf(world, { selector: parseSelector({ group: 9 }), source, isExact })).count).to.equal(0)
     }
   })
 })

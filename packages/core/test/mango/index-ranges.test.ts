@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import {
-  compareJson, compareUtf8, decodeBookmark, encodeBookmark, fieldAt, type IdBound, idBounds, indexRanges,
-  matchesSelector, parseFieldPath, parseSelector, partitionPrefix, placeInScan, type RowRange, type Selector,
-  SortKeyEncoder,
+  compareJson, compareUtf8, decodeBookmark, encodeBookmark, fieldAt, hasExactRanges, type IdBound, idBounds,
+  indexRanges, matchesSelector, parseFieldPath, parseSelector, partitionPrefix, placeInScan, type RowRange,
+  type Selector, SortKeyEncoder,
 } from '../../src/index.ts'
 import { document, fieldNames, selector, value } from '../selectors/random-selectors.ts'
 
@@ -42,6 +42,43 @@ describe('ranges of an index', () => {
         const keys = found.map(({ lower }) => lower!.key)
         expect(keys).to.deep.equal(isDescending ? keys.toSorted().toReversed() : keys.toSorted())
       }), { numRuns: 3000 })
+  })
+
+  it('are exact only if each document with a row in them matches', () => {
+    const columns = fc.uniqueArray(fc.constantFrom(...fieldNames), { minLength: 1, maxLength: 3 })
+    const comparison = fc.tuple(fc.constantFrom('$eq', '$eq', '$gt', '$lte', '$exists'), value)
+      .map(([operator, argument]) => ({ [operator]: operator === '$exists' ? true : argument }))
+    const conjunction = fc.dictionary(fc.constantFrom(...fieldNames), comparison, { maxKeys: 2 })
+    let exact = 0
+    fc.assert(fc.property(fc.oneof(selector, conjunction), columns, fc.array(document, { minLength: 1, maxLength: 5 }),
+      (written, names, documents) => {
+        const parsed = parseSelector(written)
+        if (!hasExactRanges(parsed, names.map(name => ({ name })), encoder)) return
+        exact++
+        const found = ranges(written, names)
+        for (const each of documents) {
+          const values = names.map(name => fieldAt(each, parseFieldPath(name)))
+          if (!values.every(field => field.kind === 'found')) continue
+          const key = encoder.encode(values.map(field => field.value))
+          const isSelected = found.some(range => isIn(range, key))
+          expect(matchesSelector(parsed, each), JSON.stringify([written, names, each])).to.equal(isSelected)
+        }
+      }), { numRuns: 3000 })
+    expect(exact).to.be.above(300)
+  })
+
+  it('are exact for comparisons of the columns up to the first one with several values', () => {
+    const isExact = (written: unknown, names: readonly string[]): boolean =>
+      hasExactRanges(parseSelector(written), names.map(name => ({ name })), encoder)
+    for (const [written, names] of [
+      [{ a: 1 }, ['a']], [{ a: { $gt: 1, $lte: 'x' } }, ['a']], [{ a: 1, b: { $lt: 5 } }, ['a', 'b']],
+      [{ a: 1, b: { $exists: true } }, ['a', 'b']], [{}, ['a']], [{ a: 1 }, ['a', 'b']],
+    ] as const) expect(isExact(written, names), JSON.stringify(written)).to.equal(true)
+    for (const [written, names] of [
+      [{ a: 1, b: 2 }, ['a']], [{ a: { $gt: 1 }, b: 2 }, ['a', 'b']], [{ b: 2 }, ['a', 'b']],
+      [{ a: { $ne: 1 } }, ['a']], [{ a: { $in: [1] } }, ['a']], [{ $or: [{ a: 1 }, { a: 2 }] }, ['a']],
+      [{ a: { $beginsWith: 'x' } }, ['a']], [{ _id: 'x' }, ['_id']], [{ a: { $exists: false } }, ['a']],
+    ] as const) expect(isExact(written, names), JSON.stringify(written)).to.equal(false)
   })
 
   it('are as narrow as comparisons of the first columns allow', () => {

@@ -1,5 +1,4 @@
 /** Answers `_find` with `count: true`. */
-import { selectorJson } from '@sectional/core'
 import type { MatchCount } from '@sectional/cluster'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -7,7 +6,7 @@ import type { Services } from '../services/services.ts'
 import { suggestionHeaders } from './advice.ts'
 import { answerMembers } from './answer-members.ts'
 import type { FindPlan } from './find-plan.ts'
-import { sourceOf } from './find-query.ts'
+import { isExact, sourceOf } from './find-query.ts'
 import type { FindRequest } from './find-request.ts'
 
 const nothing: MatchCount = {
@@ -33,8 +32,8 @@ async function countMatches(
   if (source === null) return nothing
   const { selector, partition } = find
   return coordinator.countMatches(request.database, {
-    selector: JSON.stringify(selectorJson(selector)), source, documents: plan.covering ? 'none' : 'winner',
-    isExact: false, update: find.update && find.stale === false, timeoutMs: options.queryTimeoutMs,
+    selector, source, documents: plan.covering ? 'none' : 'winner', isExact: isExact(find, plan),
+    update: find.update && find.stale === false, timeoutMs: options.queryTimeoutMs,
     ...(partition !== undefined && { partition }),
   }, request)
 }

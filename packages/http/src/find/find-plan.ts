@@ -6,7 +6,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { adviceOf, suggestionHeaders } from './advice.ts'
 import type { FindRequest } from './find-request.ts'
-import { definitionOf, rangesOf } from './index-scan.ts'
+import { rangesOf } from './index-scan.ts'
 import { storedIndexes, type StoredIndex } from './stored-indexes.ts'
 
 export interface FindPlan extends QueryPlan<StoredIndex> {
@@ -41,7 +41,7 @@ async function rowCounts(
 ): Promise<RangeCounts<StoredIndex> | undefined> {
   if (indexes.length === 0) return undefined
   const { partition } = find
-  const candidates = indexes.map(index => ({ definition: definitionOf(index), ranges: rangesOf(find, index, false) }))
+  const candidates = indexes.map(index => ({ definition: index.definition, ranges: rangesOf(find, index, false) }))
   const rows = await coordinator.estimateRows(
     request.database, candidates, { ...(partition !== undefined && { partition }) }, request,
   )

@@ -1,13 +1,13 @@
 /** From the plan of a query to the query of the coordinator, and from its last match to the bookmark. */
 import {
-  ApiError, decodeBookmark, decodeViewRow, encodeBookmark, idBounds, parseFieldPath, placeInScan, selectorJson,
+  ApiError, decodeBookmark, decodeViewRow, encodeBookmark, hasExactRanges, idBounds, parseFieldPath, placeInScan,
   type FindPosition, type ScannedPlace,
 } from '@sectional/core'
 import type { FindQuery, FindQuerySource, MatchPosition, MemorySort } from '@sectional/cluster'
 import type { Services } from '../services/services.ts'
 import type { FindPlan } from './find-plan.ts'
 import { noBookmark, type FindRequest } from './find-request.ts'
-import { definitionOf, encoder, rangesOf } from './index-scan.ts'
+import { encoder, rangesOf } from './index-scan.ts'
 import { shown } from './option-values.ts'
 
 /**
@@ -22,7 +22,7 @@ export function findQuery(find: FindRequest, plan: FindPlan, { options }: Servic
   const after = source === null || position === null ? undefined : placeBehind(position, source, find, plan)
   if (source === null || after === null) return null
   return {
-    selector: JSON.stringify(selectorJson(selector)), source, skip, limit,
+    selector, source, isExact: isExact(find, plan), skip, limit,
     descending: plan.descending, documents: contentOf(find, plan), timeoutMs: options.queryTimeoutMs,
     update: find.update && find.stale === false,
     ...(after && { after }),
@@ -44,7 +44,12 @@ export function sourceOf(find: FindRequest, { index, descending, sorted }: FindP
     return bounds && { kind: 'documents', ...bounds }
   }
   const ranges = rangesOf(find, index, isReversed)
-  return ranges.length === 0 ? null : { kind: 'index', definition: definitionOf(index), ranges }
+  return ranges.length === 0 ? null : { kind: 'index', definition: index.definition, ranges }
+}
+
+/** Whether the ranges of the index have rows of matching documents only. */
+export function isExact({ selector }: FindRequest, { index }: FindPlan): boolean {
+  return index !== null && hasExactRanges(selector, index.fields, encoder)
 }
 
 /** Whether the rows of the index have all fields of the answer, so that no document is read. */

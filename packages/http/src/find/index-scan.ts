@@ -1,18 +1,10 @@
 /** What a query reads of an index. */
-import {
-  indexRanges, queryIndexDefinition, SortKeyEncoder, type IndexDefinition, type RowRange,
-} from '@sectional/core'
+import { indexRanges, SortKeyEncoder, type RowRange } from '@sectional/core'
 import type { FindRequest } from './find-request.ts'
 import type { StoredIndex } from './stored-indexes.ts'
 
 /** Encodes the keys of all indexes of queries. */
 export const encoder = new SortKeyEncoder('root')
-
-export function definitionOf({ fields, partialFilter, partitioned }: StoredIndex): IndexDefinition {
-  return queryIndexDefinition({
-    fields: fields.map(({ name }) => name), partitioned, ...(partialFilter && { partialFilter }),
-  })
-}
 
 /** Returns the ranges of the index that the query reads. */
 export function rangesOf(

@@ -1,5 +1,5 @@
 /** The indexes that design documents with `language: "query"` define. */
-import { isJsonObject, parseJson, type JsonObject } from '@sectional/core'
+import { isJsonObject, parseJson, queryIndexDefinition, type IndexDefinition, type JsonObject } from '@sectional/core'
 import type { DatabaseRecord, DesignDocument } from '@sectional/cluster'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -16,6 +16,8 @@ export interface StoredIndex {
   readonly partialFilter?: JsonObject
   /** Whether the rows are ordered by partition, so that only queries of one partition can use the index. */
   readonly partitioned: boolean
+  /** What the replicas build. */
+  readonly definition: IndexDefinition
 }
 
 /** What an index depends on beside its design document. */
@@ -57,7 +59,10 @@ export function readIndexes(id: string, body: Uint8Array, database: IndexedDatab
     if (fields === null) return []
     const filter = parseJson(map.get('partial_filter_selector') ?? '{}')
     const isPartial = isJsonObject(filter) && Object.keys(filter).length > 0
-    return [{ ddoc: id, name, fields, partitioned: isPartitioned, ...(isPartial && { partialFilter: filter }) }]
+    const partial = isPartial && { partialFilter: filter }
+    const columns = fields.map(field => field.name)
+    const definition = queryIndexDefinition({ fields: columns, partitioned: isPartitioned, ...partial })
+    return [{ ddoc: id, name, fields, partitioned: isPartitioned, definition, ...partial }]
   })
 }
 

@@ -3,7 +3,6 @@ import {
   parseJsonObject, viewDefinition, viewDefinitions, type IndexDefinition, type IndexedDatabase,
 } from '@sectional/core'
 import { noFlags, openWinner } from '../documents/document-reading.ts'
-import { definitionOf } from '../find/index-scan.ts'
 import { readIndexes } from '../find/stored-indexes.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -59,7 +58,7 @@ export async function usedDefinitions(
 /** Returns the definitions of all indexes that a design document needs. */
 export function definitionsOf(body: Uint8Array, database: IndexedDatabase): readonly IndexDefinition[] {
   const views = viewDefinitions(parseJsonObject(body), database)
-  return [...views.values(), ...readIndexes('', body, database).map(definitionOf)]
+  return [...views.values(), ...readIndexes('', body, database).map(index => index.definition)]
 }
 
 /** @param partition the partition that the path names */
