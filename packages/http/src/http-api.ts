@@ -8,7 +8,9 @@ import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './request/admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
 import { PasswordQueue } from './authentication/password-queue.ts'
-import { Sessions, type FoundSession } from './authentication/sessions.ts'
+import { ProxyAuthentication, UnsignedProxyWarning } from './authentication/proxy-authentication.ts'
+import { RequestAuthentication } from './authentication/request-authentication.ts'
+import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
 import { BatchWriter } from './services/batch-writer.ts'
 import { Feeds } from './services/feeds.ts'
@@ -56,17 +58,25 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const admission = new Admission(options)
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
   const feeds = new Feeds(runtime.clock, parts.control)
-  const unsubscribe = configuration.onChange(() => { if (options.maintenanceMode !== 'false') feeds.endAll() })
+  const unsignedProxy = new UnsignedProxyWarning(options, runtime.log)
+  const unsubscribe = configuration.onChange(() => {
+    if (options.maintenanceMode !== 'false') feeds.endAll()
+    unsignedProxy.check()
+  })
   const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
   const { clock, machine, random } = runtime
   const passwords = new PasswordQueue(options.passwordChecksMax)
   const accounts = new Accounts({ ...parts, clock, accountsMax: options.credentialsMax })
+  const authenticator = new Authenticator({ accounts, passwords, machine, random, options })
+  const sessions = new Sessions({ accounts, options, secrets, clock })
+  const proxy = new ProxyAuthentication({ options, secrets })
   const services: Services = {
     ...parts,
     coordinator: withUserDocuments(parts.coordinator, { accounts, passwords, machine, random, options }),
     admission,
-    authenticator: new Authenticator({ accounts, passwords, machine, random, options }),
-    sessions: new Sessions({ accounts, options, secrets, clock }),
+    authentication: new RequestAuthentication({ options, sessions, proxy, authenticator }),
+    authenticator,
+    sessions,
     batches,
     feeds,
     filterCalls: new FilterCalls(runtime.clock),
@@ -128,11 +138,10 @@ class Pipeline {
     try {
       request = readRequest(exchange, requestId, services.options, startedAt)
       if (!this.#answerPreflight(request)) {
-        const session = this.#findSession(exchange)
-        if (!continueSession(request, session instanceof Promise ? await session : session)) {
-          const user = services.authenticator.authenticate(exchange.headers['authorization'])
-          request.user = user instanceof Promise ? await user : user
-        }
+        const identified = services.authentication.identify(exchange)
+        const { user, renewed } = identified instanceof Promise ? await identified : identified
+        request.user = user
+        request.renewedSession = renewed
         if (carriesBody(exchange)) this.#expectBody(request)
         await dispatch(this.#routes, request, services)
       }
@@ -167,10 +176,6 @@ class Pipeline {
     return true
   }
 
-  #findSession({ headers: { cookie } }: HttpExchange): FoundSession | null | Promise<FoundSession | null> {
-    return cookie === undefined ? null : this.#services.sessions.find(cookie)
-  }
-
   #finish(request: RequestContext, exchange: HttpExchange): void {
     request.uploads?.end()
     this.#services.admission.leave(request)
@@ -200,16 +205,6 @@ class Pipeline {
       ms: Math.round(seconds * 1e6) / 1000,
     }, 'request')
   }
-}
-
-/**
- * Authenticates by the session cookie. A valid session takes precedence over an Authorization header, even a wrong one.
- */
-function continueSession(request: RequestContext, session: FoundSession | null): boolean {
-  if (session === null) return false
-  request.user = session.user
-  request.renewedSession = session.renewed
-  return true
 }
 
 /** The health check of load balancers, which is answered even when every limit of requests is reached. */

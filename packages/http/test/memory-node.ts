@@ -260,6 +260,9 @@ export class MemoryConfiguration implements Configuration {
 
   sections(): Readonly<Record<string, Readonly<Record<string, string>>>> { return this.#memory }
   get(section: string, key: string): string | undefined { return this.#memory[section]?.[key] }
+  isSecret(section: string, key: string): boolean {
+    return Object.values(httpDeclarations).some(option => option.name === `${section}/${key}` && option.secret)
+  }
 
   async set(section: string, key: string, value: string, { persist }: { readonly persist: boolean }): Promise<void> {
     ;(this.#memory[section] ??= {})[key] = value

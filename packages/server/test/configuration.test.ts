@@ -180,6 +180,13 @@ describe('the live configuration', () => {
     ])
   })
 
+  it('tells secrets from other values', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    const isSecret = (section: string, key: string): boolean => configuration.isSecret(section, key)
+    expect([isSecret('cluster', 'secret'), isSecret('chttpd_auth', 'secret')]).to.deep.equal([true, true])
+    expect([isSecret('chttpd_auth', 'timeout'), isSecret('x', 'secret')]).to.deep.equal([false, false])
+  })
+
   it('discards changes that were not persisted at a reload', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('[x]\na = 1\n')), {})
     await configuration.set('x', 'a', '2', { persist: false })

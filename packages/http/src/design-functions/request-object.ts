@@ -64,7 +64,7 @@ export async function requestObject(
     query: Object.fromEntries([...request.query.entries()].map(([name, value]) => (
       [name, jsonParameters.has(name) ? parseJson(value) : value]
     ))),
-    headers: shownHeaders(request),
+    headers: shownHeaders(request, services),
     body: text,
     peer: exchange.remoteAddress,
     form: isForm(request) && body !== null ? Object.fromEntries(Query.parse(text).entries()) : {},
@@ -94,9 +94,9 @@ function requestedPath(request: RequestContext, { options }: Services): readonly
   return original === undefined ? request.segments : splitPath(splitTarget(original).path, options.plusIsSpace)
 }
 
-function shownHeaders({ exchange }: RequestContext): Record<string, string | undefined> {
+function shownHeaders({ exchange }: RequestContext, { options }: Services): Record<string, string | undefined> {
   return Object.fromEntries(
-    Object.entries(exchange.headers).filter(([name]) => !credentials.has(name))
+    Object.entries(exchange.headers).filter(([name]) => !credentials.has(name) && name !== options.proxyTokenHeader)
       .map(([name, value]) => [usualCase(name), value]),
   )
 }

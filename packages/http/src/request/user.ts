@@ -11,6 +11,14 @@ export interface User {
 
 export const anonymous: User = Object.freeze({ name: null, roles: Object.freeze([]), admin: false })
 
+/**
+ * Returns the user whom a token or a proxy names. The role `_admin` makes a server administrator.
+ * @param name not empty
+ */
+export function tokenUser(name: string, roles: readonly string[], handler: 'proxy' | 'jwt'): User {
+  return { name, roles, admin: roles.includes('_admin'), handler }
+}
+
 /** The user as functions of design documents see it (`userCtx`). */
 export interface UserContext {
   /** Name of the database. */

@@ -19,7 +19,7 @@ export function getSession(request: RequestContext, services: Services): void {
     ok: true,
     userCtx: { name: user.name, roles: user.roles },
     info: {
-      authentication_handlers: ['cookie', 'default'],
+      authentication_handlers: services.options.authenticationHandlers,
       ...(user.handler === undefined ? {} : { authenticated: user.handler }),
       authentication_db: services.options.authenticationDatabase,
     },

@@ -3,6 +3,7 @@ import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/clust
 import type { RepeatedLines, Runtime } from '@sectional/runtime'
 import type { Admission } from '../request/admission.ts'
 import type { Authenticator } from '../authentication/authenticator.ts'
+import type { RequestAuthentication } from '../authentication/request-authentication.ts'
 import type { Sessions } from '../authentication/sessions.ts'
 import type { BatchWriter } from './batch-writer.ts'
 import type { Feeds } from './feeds.ts'
@@ -26,6 +27,7 @@ export interface Services {
   /** The secret that all nodes of the cluster share; empty on a node without a cluster. */
   readonly clusterSecret: string
   readonly admission: Admission
+  readonly authentication: RequestAuthentication
   readonly authenticator: Authenticator
   readonly sessions: Sessions
   readonly batches: BatchWriter

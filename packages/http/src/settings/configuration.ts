@@ -13,6 +13,8 @@ export interface Configuration {
    * request.
    */
   get(section: string, key: string): string | undefined
+  /** Whether the value is a secret, which the API accepts and never shows. */
+  isSecret(section: string, key: string): boolean
   /**
    * Sets a value, which takes effect for the next request. With `persist: false` it is kept in memory only, and
    * `reload` discards it. Section `admins` accepts password hashes only (`authentication/admin-password` creates them).

@@ -4,6 +4,7 @@ import { admissionDeclarations } from './admission-options.ts'
 import { authenticationDeclarations } from './authentication-options.ts'
 import { documentDeclarations } from './document-options.ts'
 import { findDeclarations } from './find-options.ts'
+import { handlerDeclarations } from './handler-options.ts'
 import { requestDeclarations } from './request-options.ts'
 import { rewriteDeclarations } from './rewrite-options.ts'
 import { serverDeclarations } from './server-options.ts'
@@ -17,6 +18,7 @@ export const httpDeclarations = {
   ...viewDeclarations,
   ...findDeclarations,
   ...authenticationDeclarations,
+  ...handlerDeclarations,
   ...admissionDeclarations,
 }
 

@@ -4,7 +4,7 @@
  */
 import { ApiError, type NodeQuestion, isJsonObject } from '@sectional/core'
 import type { ControlPlane } from '@sectional/cluster'
-import type { Configuration } from './configuration.ts'
+import type { Configuration, ConfigurationSections } from './configuration.ts'
 import type { NodeInformation } from './node-information.ts'
 
 /**
@@ -26,6 +26,9 @@ export type ConfigurationQuestion =
   /** The answer is the previous value. */
   | { readonly action: 'delete'; readonly section: string; readonly key: string; readonly persist: boolean }
   | { readonly action: 'reload' }
+
+/** Shown instead of a secret. */
+const hiddenValue = '****'
 
 interface Asking {
   readonly control: ControlPlane
@@ -66,26 +69,50 @@ export async function answerNodeQuestion(
 
 async function answerConfiguration(configuration: Configuration, question: ConfigurationQuestion): Promise<unknown> {
   switch (question.action) {
-    case 'sections': return configuration.sections()
-    case 'section': return ownSection(configuration, question.section)
-    case 'get': return configuration.get(question.section, question.key) ?? null
+    case 'sections':
+      return Object.fromEntries(Object.keys(configuration.sections()).map(name => [name, shown(configuration, name)]))
+    case 'section': return shown(configuration, question.section)
+    case 'get': return shownValue(configuration, question.section, question.key)
     case 'reload':
       await configuration.reload()
       return null
     case 'set':
     case 'delete': {
-      const previous = configuration.get(question.section, question.key) ?? null
       const { section, key, persist } = question
-      if (question.action === 'set') await configuration.set(section, key, question.value, { persist })
+      const previous = shownValue(configuration, section, key)
+      if (question.action === 'set') await setValue(configuration, question)
       else if (previous !== null) await configuration.delete(section, key, { persist })
       return previous
     }
   }
 }
 
-function ownSection(configuration: Configuration, name: string): unknown {
+/** Returns a section with its secrets hidden; an empty one when there is none of that name. */
+function shown(configuration: Configuration, name: string): ConfigurationSections[string] {
   const sections = configuration.sections()
-  return Object.hasOwn(sections, name) ? sections[name] : {}
+  if (!Object.hasOwn(sections, name)) return {}
+  return Object.fromEntries(Object.entries(sections[name]!)
+    .map(([key, value]) => [key, hidden(configuration, name, key, value)]))
+}
+
+function shownValue(configuration: Configuration, section: string, key: string): string | null {
+  const value = configuration.get(section, key)
+  return value === undefined ? null : hidden(configuration, section, key, value)
+}
+
+/** An unset secret is shown as the empty text that it is. */
+function hidden(configuration: Configuration, section: string, key: string, value: string): string {
+  return value !== '' && configuration.isSecret(section, key) ? hiddenValue : value
+}
+
+/** @throws ApiError `bad_request` for the text that stands for a hidden secret, which a client has copied */
+async function setValue(
+  configuration: Configuration, { section, key, value, persist }: Extract<ConfigurationQuestion, { action: 'set' }>,
+): Promise<void> {
+  if (value === hiddenValue && configuration.isSecret(section, key)) {
+    throw new ApiError('bad_request', `${section}/${key}: ${hiddenValue} stands for the value, which is not shown`)
+  }
+  await configuration.set(section, key, value, { persist })
 }
 
 function checkDatabase(argument: unknown): string {

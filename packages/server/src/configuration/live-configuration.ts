@@ -4,7 +4,7 @@ import { LiveOptions } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
 import type { Configuration, ConfigurationSections } from '@sectional/http'
 import { editIni, fitsIni, parseIni } from './ini-file.ts'
-import { layerSettings, settingProblem, type IniFile, type Settings } from './settings.ts'
+import { isSecretSetting, layerSettings, settingProblem, type IniFile, type Settings } from './settings.ts'
 
 /** Access to the INI files: on disk in production, in memory in tests and in the simulator. */
 export interface ConfigurationFiles {
@@ -60,6 +60,10 @@ export class LiveConfiguration implements Configuration {
 
   get(section: string, key: string): string | undefined {
     return this.#settings.get(section)?.get(key)
+  }
+
+  isSecret(section: string, key: string): boolean {
+    return isSecretSetting(section, key)
   }
 
   /**

@@ -78,3 +78,8 @@ export function settingProblem(section: string, key: string, text: string): stri
     return (error as Error).message
   }
 }
+
+/** Whether the value of a setting is a secret, which must not be shown or logged. */
+export function isSecretSetting(section: string, key: string): boolean {
+  return findOption(section, key)?.secret === true
+}

@@ -1,0 +1,82 @@
+/**
+ * Proxy authentication: a proxy in front of the node authenticates clients, and names the user and the roles in headers
+ * (docs/reference/authentication.md#proxy). The proxy must remove these headers from the requests of its clients.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { ApiError } from '@sectional/core'
+import type { Log } from '@sectional/runtime'
+import type { HttpOptions } from '../settings/http-options.ts'
+import { signatureDigests } from './session-cookie.ts'
+import { tokenUser, type User } from '../request/user.ts'
+
+export interface ProxyAuthenticationParts {
+  readonly options: Pick<
+    HttpOptions, 'proxyUsesSecret' | 'proxyUserHeader' | 'proxyRolesHeader' | 'proxyTokenHeader' | 'hashAlgorithms'
+  >
+  /** The valid secrets: `chttpd_auth/secret` and, after a change, the previous one. */
+  readonly secrets: { valid(): readonly string[] }
+}
+
+export class ProxyAuthentication {
+  readonly #parts: ProxyAuthenticationParts
+
+  constructor(parts: ProxyAuthenticationParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Returns the user whom the headers name; null when they name none, or when the token is needed and wrong.
+   * @throws ApiError `bad_request` when the headers are not UTF-8
+   */
+  find(headers: Readonly<Record<string, string | undefined>>): User | null {
+    const { options } = this.#parts
+    const name = decoded(headers[options.proxyUserHeader])
+    if (name === '') return null
+    if (options.proxyUsesSecret && !this.#isSigned(name, headers[options.proxyTokenHeader])) return null
+    const roles = decoded(headers[options.proxyRolesHeader]).split(',').map(role => role.trim())
+    return tokenUser(name, roles.filter(role => role !== ''), 'proxy')
+  }
+
+  #isSigned(name: string, token: string | undefined): boolean {
+    if (token === undefined) return false
+    const given = Buffer.from(token, 'latin1')
+    const digests = signatureDigests(this.#parts.options.hashAlgorithms)
+    return this.#parts.secrets.valid().some(secret => digests.some(digest => {
+      const expected = Buffer.from(createHmac(digest, secret).update(name).digest('hex'), 'latin1')
+      return expected.length === given.length && timingSafeEqual(expected, given)
+    }))
+  }
+}
+
+/** Logs a warning when clients become able to name themselves any user, because no token is needed. */
+export class UnsignedProxyWarning {
+  readonly #options: Pick<HttpOptions, 'authenticationHandlers' | 'proxyUsesSecret'>
+  readonly #log: Log
+  #isGiven = false
+
+  constructor(options: Pick<HttpOptions, 'authenticationHandlers' | 'proxyUsesSecret'>, log: Log) {
+    this.#options = options
+    this.#log = log
+    this.check()
+  }
+
+  /** Call this when the configuration has changed. */
+  check(): void {
+    const isDue = this.#options.authenticationHandlers.includes('proxy') && !this.#options.proxyUsesSecret
+    if (isDue && !this.#isGiven) {
+      this.#log.warn({}, 'proxy authentication is enabled without chttpd_auth/proxy_use_secret: every client that '
+        + 'reaches this node directly can be any user, also an administrator')
+    }
+    this.#isGiven = isDue
+  }
+}
+
+/** Decodes a header, of which each character is a byte, as UTF-8. Returns an empty text for an absent header. */
+function decoded(header: string | undefined): string {
+  if (header === undefined) return ''
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'))
+  } catch {
+    throw new ApiError('bad_request', 'The headers of proxy authentication must be UTF-8.')
+  }
+}

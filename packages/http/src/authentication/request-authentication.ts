@@ -1,0 +1,72 @@
+/**
+ * Finds the user of a request with the authentication handlers of `chttpd/authentication_handlers`, in their order. The
+ * first handler that finds a user, or refuses the request, decides.
+ */
+import type { HttpExchange } from '@sectional/runtime'
+import type { HandlerName } from '../settings/handler-options.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
+import { anonymous, type User } from '../request/user.ts'
+import type { Authenticator } from './authenticator.ts'
+import type { ProxyAuthentication } from './proxy-authentication.ts'
+import type { Sessions } from './sessions.ts'
+
+/** A request as the handlers see it. */
+export type AuthenticatedExchange = Pick<HttpExchange, 'headers'>
+
+export interface Identity {
+  readonly user: User
+  /** Value of a renewed session cookie that the response sets, or null. */
+  readonly renewed: string | null
+}
+
+type Found = Identity | null
+
+/**
+ * Returns null when the request has no credentials of its kind, synchronously when nothing must be read or computed.
+ * @throws ApiError when it refuses the credentials
+ */
+type Handler = (exchange: AuthenticatedExchange) => Found | Promise<Found>
+
+export interface RequestAuthenticationParts {
+  readonly options: Pick<HttpOptions, 'authenticationHandlers'>
+  readonly sessions: Sessions
+  readonly proxy: ProxyAuthentication
+  readonly authenticator: Authenticator
+}
+
+const nobody: Identity = Object.freeze({ user: anonymous, renewed: null })
+
+export class RequestAuthentication {
+  readonly #options: Pick<HttpOptions, 'authenticationHandlers'>
+  readonly #handlers: Readonly<Record<HandlerName, Handler>>
+
+  constructor({ options, sessions, proxy, authenticator }: RequestAuthenticationParts) {
+    this.#options = options
+    this.#handlers = {
+      cookie: ({ headers: { cookie } }) => cookie === undefined ? null : sessions.find(cookie),
+      proxy: ({ headers }) => identity(proxy.find(headers)),
+      default: ({ headers: { authorization } }) => {
+        const user = authenticator.authenticate(authorization)
+        return user instanceof Promise ? user.then(identity) : identity(user)
+      },
+    }
+  }
+
+  /** @throws ApiError when a handler refuses the request */
+  identify(exchange: AuthenticatedExchange): Identity | Promise<Identity> {
+    return this.#try(this.#options.authenticationHandlers, 0, exchange)
+  }
+
+  #try(names: readonly HandlerName[], start: number, exchange: AuthenticatedExchange): Identity | Promise<Identity> {
+    for (let at = start; at < names.length; at++) {
+      const found = this.#handlers[names[at]!](exchange)
+      if (found instanceof Promise) return found.then(later => later ?? this.#try(names, at + 1, exchange))
+      if (found !== null) return found
+    }
+    return nobody
+  }
+}
+
+function identity(user: User | null): Found {
+  return user === null || user === anonymous ? null : { user, renewed: null }
+}
