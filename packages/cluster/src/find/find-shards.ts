@@ -3,7 +3,6 @@ import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace, S
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindQuery, FindQuerySource } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
-import type { ShardPlace } from '../replicas/replica-access.ts'
 import { scanShard } from '../shard-calls/shard-scan.ts'
 import { openShards, viewPlaces } from '../views/view-shards.ts'
 import type { FindScope } from './find-scope.ts'
@@ -66,7 +65,7 @@ async function findInDocuments(
   const request = {
     selector: textOf(selector), source, descending, documents, ...(countOnly === true && { countOnly }),
   }
-  const sources = placesOf(scope, db, find, source).map(place => scanShard<ShardFindRow, ScannedPlace>(scope, place, {
+  const sources = viewPlaces(scope, db, find).map(place => scanShard<ShardFindRow, ScannedPlace>(scope, place, {
     open: (peer, { start, limit: left }, call) => scope.indexes.indexes(peer.node, place.id).find({
       ...request, ...(start && { after: start }), ...(left !== undefined && { limit: left }),
     }, call) as AsyncIterable<readonly ShardFindRow[]>,
@@ -76,14 +75,6 @@ async function findInDocuments(
     ...(after && { start: after }), ...(limit !== undefined && { limit }),
   }, context))
   return { sources, close: async () => closed.abort() }
-}
-
-/** Returns the shards whose documents a query reads. One document is in one shard. */
-function placesOf(
-  scope: FindScope, db: DatabaseRecord, find: ShardFind, { start, end }: FindQuerySource & { kind: 'documents' },
-): readonly ShardPlace[] {
-  const isOne = start !== undefined && start.id === end?.id
-  return isOne ? [scope.access.placeOf(db, start.id)] : viewPlaces(scope, db, find)
 }
 
 function textOf(selector: Selector): string {

@@ -10,6 +10,7 @@ import { sortedMatches } from './match-sort.ts'
 import { findLocally } from './local-find.ts'
 import { MatchWindow } from './match-window.ts'
 import { everyDocument, quorumMatches } from './quorum-matches.ts'
+import { findSingle, onlyId } from './single-document.ts'
 
 /**
  * Returns the documents that match a selector, in the order of the source, merged from one replica of each shard. It
@@ -31,6 +32,11 @@ export async function find(
   const needed = limit === null || isQuorum || sort !== undefined ? null : skip + limit
   const local = needed === null ? undefined : await findLocally(scope, db, query, needed, tally, context)
   if (local !== undefined) return answerOf(new MatchWindow(onePage(local), query), tally, async () => {})
+  const id = onlyId(query.source)
+  if (id !== undefined) {
+    const found = onePage(await findSingle(scope, db, id, query, tally, context))
+    return answerOf(new MatchWindow(sorted(found, query, scope), query), tally, async () => {})
+  }
   const { sources, close } = await findInShards(scope, db, {
     ...asked, ...(isQuorum && { selector: everyDocument, documents: 'none' }),
     ...(sort !== undefined ? { descending: false } : after && { after }),
@@ -42,8 +48,13 @@ export async function find(
     compare: scanOrder(sort === undefined && query.descending), bytesOf, skip: 0, limit: needed, pageRows, pageBytes,
   })
   const matches = isQuorum ? quorumMatches(scope, db, merged, query, tally, context) : merged
-  const inOrder = sort === undefined ? matches : sortedMatches(matches, { ...query, sort }, scope.runtime.turns)
-  return answerOf(new MatchWindow(inOrder, query), tally, close)
+  return answerOf(new MatchWindow(sorted(matches, query, scope), query), tally, close)
+}
+
+function sorted(
+  matches: AsyncIterable<readonly FoundDocument[]>, { sort, ...query }: FindQuery, { runtime }: FindScope,
+): AsyncIterable<readonly FoundDocument[]> {
+  return sort === undefined ? matches : sortedMatches(matches, { ...query, sort }, runtime.turns)
 }
 
 function answerOf(window: MatchWindow, tally: FindTally, close: () => Promise<void>): FindAnswer {

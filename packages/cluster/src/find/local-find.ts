@@ -11,7 +11,7 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindQuery, FindQuerySource } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
-import { mergeLists } from '../shard-calls/row-merge.ts'
+import { ListMerge } from '../shard-calls/row-merge.ts'
 import { openShards, viewPlaces } from '../views/view-shards.ts'
 import type { FindScope } from './find-scope.ts'
 import type { FindTally } from './find-tally.ts'
@@ -47,14 +47,15 @@ export async function findLocally(
   const isPart = lists.filter(({ length }) => length >= perShard)
   const documents = new LocalDocuments(scope, db, query, positions, context)
   const compare = scanOrder(descending)
-  for (let examined = 0; documents.found.length < needed;) {
-    const rows = mergeLists(lists, { compare, skip: examined, limit: needed - documents.found.length })
+  const merge = new ListMerge(lists, compare)
+  while (documents.found.length < needed) {
+    const rows = merge.take(needed - documents.found.length)
     const last = rows.at(-1)
     // The order of the rows is not known behind the last one of a list that is not complete.
     if (isPart.some(list => last === undefined || compare(list.at(list.length - 1)!, last) < 0)) return undefined
     if (last === undefined) break
-    examined += rows.length
-    if (examined > rowsMax + rowsPerMatchMax * needed || !await documents.examine(rows)) return undefined
+    const isLong = documents.keysExamined + rows.length > rowsMax + rowsPerMatchMax * needed
+    if (isLong || !await documents.examine(rows)) return undefined
   }
   tally.add(documents)
   return documents.found

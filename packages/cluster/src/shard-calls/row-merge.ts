@@ -80,26 +80,39 @@ export function mergeLists<Row>(
 ): readonly Row[] {
   const filled = lists.filter(({ length }) => length > 0)
   const end = limit === null ? Infinity : skip + limit
-  if (filled.length <= 1) {
-    const [list] = filled
-    return Array.from({ length: Math.max(0, Math.min(end, list?.length ?? 0) - skip) }, (_, at) => list!.at(skip + at)!)
+  if (filled.length > 1) return new ListMerge(filled, compare).take(end).slice(skip)
+  const [list] = filled
+  return Array.from({ length: Math.max(0, Math.min(end, list?.length ?? 0) - skip) }, (_, at) => list!.at(skip + at)!)
+}
+
+/** Merges lists whose rows are in the order of `compare`, as far as it is asked to. */
+export class ListMerge<Row> {
+  readonly #heap: ListCursor<Row>[]
+  readonly #before: (a: ListCursor<Row>, b: ListCursor<Row>) => boolean
+
+  constructor(lists: readonly RowSequence<Row>[], compare: RowMergeOptions<Row>['compare']) {
+    this.#heap = lists.filter(({ length }) => length > 0).map(list => ({ list, at: 0, row: list.at(0)! }))
+    this.#before = (a, b) => compare(a.row, b.row) < 0
+    makeHeap(this.#heap, this.#before)
   }
-  const heap = filled.map((list): ListCursor<Row> => ({ list, at: 0, row: list.at(0)! }))
-  const before = (a: ListCursor<Row>, b: ListCursor<Row>): boolean => compare(a.row, b.row) < 0
-  makeHeap(heap, before)
-  const merged: Row[] = []
-  while (heap.length > 0 && merged.length < end) {
-    const top = heap[0]!
-    merged.push(top.row)
-    const next = top.list.at(++top.at)
-    if (next !== undefined) top.row = next
-    else {
-      const last = heap.pop()!
-      if (heap.length > 0) heap[0] = last
+
+  /** Returns the next rows, fewer than `count` only at the end. */
+  take(count: number): Row[] {
+    const heap = this.#heap
+    const rows: Row[] = []
+    while (heap.length > 0 && rows.length < count) {
+      const top = heap[0]!
+      rows.push(top.row)
+      const next = top.list.at(++top.at)
+      if (next !== undefined) top.row = next
+      else {
+        const last = heap.pop()!
+        if (heap.length > 0) heap[0] = last
+      }
+      sink(heap, 0, this.#before)
     }
-    sink(heap, 0, before)
+    return rows
   }
-  return merged.slice(skip)
 }
 
 /** Like `Promise.all`, but waits for all promises before it rejects. */

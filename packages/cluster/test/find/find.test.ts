@@ -108,6 +108,26 @@ describe('a query by selector', () => {
     expect(verbs(world).filter(call => call.startsWith('find'))).to.have.lengthOf(1)
   })
 
+  it('reads one document for one id', async () => {
+    const world = await filled({ nodes: ['a', 'b', 'c', 'out'], n: 3 })
+    const bound = { id: 'd05', inclusive: true }
+    const query = { source: { kind: 'documents', start: bound, end: bound }, selector: '{"_id":"d05"}' } as const
+    world.calls.length = 0
+    const found = await world.find('out', query)
+    expect(found.ids).to.deep.equal(['d05'])
+    expect(verbs(world)).to.have.lengthOf(1).and.to.match(/^openDocument/)
+    expect(found.statistics()).to.deep.equal({ keysExamined: 1, documentsExamined: 1, quorumDocumentsExamined: 0 })
+    expect(found.lastPosition()?.id).to.equal('d05')
+    const { statistics } = await world.find('out', { ...query, r: 2 })
+    expect(statistics()).to.deep.equal({ keysExamined: 1, documentsExamined: 0, quorumDocumentsExamined: 1 })
+    for (const none of [
+      { ...query, selector: '{"_id":"d05","group":9}' }, { ...query, after: found.lastPosition()! },
+      { ...query, skip: 1 }, { ...query, limit: 0 },
+    ]) expect((await world.find('out', none)).ids).to.deep.equal([])
+    await world.put([{ _id: 'd05', _deleted: true }])
+    expect((await world.find('out', query)).ids).to.deep.equal([])
+  })
+
   it('ends its calls when it is closed before its end', async () => {
     const world = await filled()
     for (const source of [{ kind: 'documents' }, indexSource(['group'])] as const) {
