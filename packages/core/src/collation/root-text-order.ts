@@ -2,6 +2,7 @@
  * Compares texts in root collation (docs/decisions/0015-collation.md). Most texts first differ at a printable ASCII
  * character, whose order is in a table; other texts are compared by their sort keys.
  */
+import { ApiError } from '../errors.ts'
 import { sortKeyBytesMax } from './key-bytes.ts'
 import { SortKeyEncoder } from './sort-key.ts'
 
@@ -62,8 +63,18 @@ export class RootTextOrder {
     return order === undecided ? this.compareByKeys(a, b) : order
   }
 
-  /** Compares texts of any length, long ones piece by piece. */
+  /**
+   * Compares texts of any length. Two long texts are compared by their sort keys, as in an index, if they are short
+   * enough for these. Otherwise texts are compared piece by piece.
+   */
   compareByKeys(a: string, b: string): number {
+    if (a.length > pieceLength && b.length > pieceLength) {
+      try {
+        return compareKeys(this.key(a), this.key(b))
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+      }
+    }
     for (let at = 0; at < a.length || at < b.length; at += pieceLength) {
       const order = compareKeys(this.key(a.slice(at, at + pieceLength)), this.key(b.slice(at, at + pieceLength)))
       if (order !== 0) return order
@@ -71,14 +82,14 @@ export class RootTextOrder {
     return 0
   }
 
-  /** Returns the sort key of a text of at most `pieceLength` characters. */
+  /** Returns the sort key of a text. @throws ApiError `bad_request` when the text is too long for one */
   key(text: string): string {
     this.#onKey(text.length)
     return this.#encoder.encode(text)
   }
 }
 
-/** Longest text that is compared as a whole. A character has at most a few bytes in a sort key. */
+/** Longest text that certainly has a sort key: a character has at most a few bytes in it. */
 export const pieceLength = sortKeyBytesMax >> 5
 
 function compareKeys(a: string, b: string): number {
