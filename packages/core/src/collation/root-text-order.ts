@@ -49,7 +49,8 @@ export class ComparedText {
 }
 
 export class RootTextOrder {
-  readonly #encoder = new SortKeyEncoder('root')
+  /** Most orders never need it. */
+  #encoder: SortKeyEncoder | undefined
   readonly #onKey: (characters: number) => void
 
   /** @param onKey called before the sort key of so many characters is made, which takes some 50 ns for each */
@@ -85,6 +86,7 @@ export class RootTextOrder {
   /** Returns the sort key of a text. @throws ApiError `bad_request` when the text is too long for one */
   key(text: string): string {
     this.#onKey(text.length)
+    this.#encoder ??= new SortKeyEncoder('root')
     return this.#encoder.encode(text)
   }
 }

@@ -23,18 +23,10 @@ const intervalsMax = 1000
 /** Computes the intervals of sort keys in root collation. */
 export class FieldIntervals {
   readonly #encoder: SortKeyEncoder
-  readonly #arrays: KeyIntervals
-  readonly #objects: KeyIntervals
-  readonly #numbers: KeyIntervals
-  readonly #strings: KeyIntervals
 
   /** @param encoder of root collation */
   constructor(encoder: SortKeyEncoder) {
     this.#encoder = encoder
-    this.#numbers = this.#withTagOf(0)
-    this.#strings = this.#withTagOf('')
-    this.#arrays = this.#withTagOf([])
-    this.#objects = this.#withTagOf({})
   }
 
   /**
@@ -81,16 +73,16 @@ export class FieldIntervals {
       // An array matches that has one of the values.
       case '$in': return test.values.length > intervalsMax
         ? all
-        : test.values.length === 0 ? [] : union([...test.values.map(value => this.#point(value)), ...this.#arrays])
+        : test.values.length === 0 ? [] : union([...test.values.map(value => this.#point(value)), ...this.#ofType([])])
       case '$beginsWith': {
         const start = this.#encoder.encodePrefix(test.prefix)
         return [{ start, end: afterPrefix(start) }]
       }
       case '$exists': return test.exists ? all : []
-      case '$mod': return this.#numbers
-      case '$regex': return this.#strings
-      case '$all': case '$size': case '$elemMatch': case '$allMatch': return this.#arrays
-      case '$keyMapMatch': return this.#objects
+      case '$mod': return this.#ofType(0)
+      case '$regex': return this.#ofType('')
+      case '$all': case '$size': case '$elemMatch': case '$allMatch': return this.#ofType([])
+      case '$keyMapMatch': return this.#ofType({})
       default: return all
     }
   }
@@ -100,7 +92,8 @@ export class FieldIntervals {
     return { start, end: afterKeysWith(start) }
   }
 
-  #withTagOf(value: unknown): KeyIntervals {
+  /** Returns the keys of all values that have the type of a value. */
+  #ofType(value: unknown): KeyIntervals {
     const start = this.#encoder.encode(value).slice(0, 1)
     return [{ start, end: afterPrefix(start) }]
   }

@@ -24,6 +24,7 @@ const blocked: FieldValue = { kind: 'blocked' }
  */
 export function parseFieldPath(name: string, effort?: Effort): FieldPath {
   effort?.spendFieldName(name.length)
+  if (isPlainStep(name)) return [name]
   const steps = name.split(/(?<!\\)\./).map(step => step.replace(/\\([.$])/g, '$1'))
   if (steps.includes('')) throw new SelectorError('invalid_field_name', `Invalid field name: ${name}`)
   return steps
@@ -52,9 +53,15 @@ export function parseFieldPaths(names: readonly string[]): readonly FieldPath[] 
 
 /** Returns the name from which `parseFieldPath` reads this path. */
 export function formatFieldPath(path: FieldPath): string {
+  if (path.length === 1 && isPlainStep(path[0]!)) return path[0]!
   const name = path.map(step => step.replaceAll('.', '\\.')).join('.')
   // Without the backslash, a selector would take the name for that of an operator.
   return name.startsWith('$') ? `\\${name}` : name
+}
+
+/** Whether a step is written like its name, as nearly all are. */
+function isPlainStep(step: string): boolean {
+  return step !== '' && !step.includes('.') && !step.includes('\\') && !step.startsWith('$')
 }
 
 /** An array index has only one spelling, so that different paths lead to different values. */
