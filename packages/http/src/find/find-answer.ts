@@ -12,9 +12,12 @@ import { bookmarkAfter, findQuery, isCovered } from './find-query.ts'
 import type { FindRequest } from './find-request.ts'
 import { writeFound, type ShownFields } from './found-documents.ts'
 
-const nothing: FindAnswer = {
-  matches: (async function* () {})(), lastPosition: () => undefined, close: async () => {},
-  statistics: () => ({ keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0 }),
+/** Returns the answer to a query that no document can match. */
+function emptyAnswer(): FindAnswer {
+  return {
+    matches: (async function* () {})(), lastPosition: () => undefined, close: async () => {},
+    statistics: () => ({ keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0 }),
+  }
 }
 
 /** Executes a query and writes the documents as they come. */
@@ -25,7 +28,7 @@ export async function answerFind(
   const startedAt = clock.monotonic()
   const query = findQuery(find, plan, services)
   const answer = query === null || find.limit === 0
-    ? nothing
+    ? emptyAnswer()
     : await services.coordinator.find(request.database, query, request)
   try {
     const headers = { ...jsonHeaders(request, services), ...suggestionHeaders(plan.suggestion) }

@@ -1,6 +1,6 @@
 /** Selectors in the bodies of requests. */
 import {
-  ApiError, parseSelector, SelectorError, selectorJson, type JsonObject, type Selector,
+  ApiError, parseSelector, ReplicaError, SelectorError, selectorJson, type JsonObject, type Selector,
 } from '@sectional/core'
 
 /** Returns what `read` returns, and gives clients the errors of selectors and field names with their codes. */
@@ -8,8 +8,18 @@ export function withSelectorErrors<Result>(read: () => Result): Result {
   try {
     return read()
   } catch (error) {
-    throw error instanceof SelectorError ? new ApiError(error.code, error.message, { cause: error }) : error
+    throw asClientError(error)
   }
+}
+
+/**
+ * Returns the error for the client when a selector is not valid, or when a replica has found that it takes too long to
+ * match; otherwise the given error.
+ */
+export function asClientError(error: unknown): unknown {
+  if (error instanceof SelectorError) return new ApiError(error.code, error.message, { cause: error })
+  const isTooSlow = error instanceof ApiError && error.cause instanceof ReplicaError && error.cause.code === 'exhausted'
+  return isTooSlow ? new ApiError('bad_arg', error.message, { cause: error }) : error
 }
 
 /** @throws ApiError with the code of a SelectorError */

@@ -4,6 +4,7 @@ import { explanation } from '../find/explain-answer.ts'
 import { answerFind } from '../find/find-answer.ts'
 import { planFind, type FindPlan } from '../find/find-plan.ts'
 import { parseFindRequest, type FindRequest } from '../find/find-request.ts'
+import { asClientError } from '../find/selector-option.ts'
 import { pathPartition } from '../lists/path-partition.ts'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
@@ -23,7 +24,11 @@ interface Planned { readonly find: FindRequest; readonly plan: FindPlan }
 async function find(partition: string | undefined, request: RequestContext, services: Services): Promise<void> {
   const { find: asked, plan } = await plannedQuery(partition, request, services)
   const answer = asked.count ? answerCount : answerFind
-  await answer(asked, plan, request, services)
+  try {
+    await answer(asked, plan, request, services)
+  } catch (error) {
+    throw asClientError(error)
+  }
 }
 
 async function explain(partition: string | undefined, request: RequestContext, services: Services): Promise<void> {
