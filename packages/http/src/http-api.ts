@@ -7,6 +7,7 @@ import { RepeatedLines } from '@sectional/runtime'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './request/admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
+import { Lockout } from './authentication/lockout.ts'
 import { PasswordQueue } from './authentication/password-queue.ts'
 import { ProxyAuthentication, UnsignedProxyWarning } from './authentication/proxy-authentication.ts'
 import { RequestAuthentication } from './authentication/request-authentication.ts'
@@ -66,8 +67,9 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
   const { clock, machine, random } = runtime
   const passwords = new PasswordQueue(options.passwordChecksMax)
+  const lockout = new Lockout({ clock, log: runtime.log, options })
   const accounts = new Accounts({ ...parts, clock, accountsMax: options.credentialsMax })
-  const authenticator = new Authenticator({ accounts, passwords, machine, random, options })
+  const authenticator = new Authenticator({ accounts, passwords, lockout, machine, random, options })
   const sessions = new Sessions({ accounts, options, secrets, clock })
   const proxy = new ProxyAuthentication({ options, secrets })
   const services: Services = {
@@ -138,7 +140,7 @@ class Pipeline {
     try {
       request = readRequest(exchange, requestId, services.options, startedAt)
       if (!this.#answerPreflight(request)) {
-        const identified = services.authentication.identify(exchange)
+        const identified = services.authentication.identify(request)
         const { user, renewed } = identified instanceof Promise ? await identified : identified
         request.user = user
         request.renewedSession = renewed
@@ -200,7 +202,7 @@ class Pipeline {
     const level = this.#services.options.requestLog
     if (level === 'none') return
     log[level]({
-      requestId: request.requestId, peer: exchange.remoteAddress, user: request.user.name, method: exchange.method,
+      requestId: request.requestId, peer: request.clientAddress, user: request.user.name, method: exchange.method,
       path: withoutQuery(exchange.target), route: request.route, status: request.status,
       ms: Math.round(seconds * 1e6) / 1000,
     }, 'request')

@@ -6,12 +6,13 @@
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { Machine, Random } from '@sectional/runtime'
-import { requireNoConflicts, type Account } from './user-account.ts'
+import { isUserName, requireNoConflicts, type Account } from './user-account.ts'
 import type { Accounts } from './accounts.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
-import { derivedKeyBytes, verifyPassword } from './password-hash.ts'
+import { derivedKeyBytes, digestOf, verifyPassword } from './password-hash.ts'
+import type { Lockout } from './lockout.ts'
 import type { PasswordQueue } from './password-queue.ts'
 import { anonymous, type User } from '../request/user.ts'
 
@@ -20,11 +21,19 @@ const keyBytes = 32
 export interface AuthenticatorParts {
   readonly accounts: Accounts
   readonly passwords: PasswordQueue
+  readonly lockout: Lockout
   readonly machine: Machine
   readonly random: Random
   readonly options: Pick<
-    HttpOptions, 'credentialsMax' | 'passwordIterations' | 'passwordIterationsMin' | 'passwordIterationsMax'
+    HttpOptions,
+    'credentialsMax' | 'passwordDigest' | 'passwordIterations' | 'passwordIterationsMin' | 'passwordIterationsMax'
   >
+}
+
+/** A login with a name and a password. */
+export interface Login extends BasicCredentials {
+  /** Address of the client. */
+  readonly address: string
 }
 
 /** The outcome of a check. */
@@ -41,51 +50,56 @@ export class Authenticator {
   readonly #key: string
   readonly #verified: BoundedMap<string, Verified>
   readonly #running = new Map<string, { readonly account: Account | null; readonly outcome: Promise<Verified> }>()
+  /** Addresses and names, as one text, of logins that succeeded. They have precedence when passwords wait. */
+  readonly #knownSources: BoundedMap<string, true>
 
   constructor(parts: AuthenticatorParts) {
     this.#parts = parts
     this.#key = Buffer.from(parts.random.bytes(keyBytes)).toString('hex')
     this.#verified = new BoundedMap(parts.options.credentialsMax)
+    this.#knownSources = new BoundedMap(parts.options.credentialsMax)
   }
 
   /**
    * Returns the user, synchronously when the credentials and the account are cached.
-   * @throws ApiError `unauthorized` for a wrong name or password and for an account with conflicts, `forbidden` for an
-   * iteration count outside the server's bounds, `bad_request` for a malformed header
+   *
+   * @param address of the client
+   * @throws ApiError `unauthorized` for a wrong name or password and for an account with conflicts, `forbidden` for a
+   * locked account and for an iteration count outside the server's bounds, `bad_request` for a malformed header
    */
-  authenticate(authorization: string | undefined): User | Promise<User> {
+  authenticate(authorization: string | undefined, address: string): User | Promise<User> {
     if (authorization === undefined) return anonymous
     const fingerprint = hash('sha256', this.#key + authorization, 'base64')
     const known = this.#verified.get(fingerprint)
     if (known !== undefined && this.#parts.accounts.current(known.name) === known.account) {
-      return known.user ?? refuse()
+      return this.#repeat(known, address).user ?? refuse()
     }
     const credentials = parseBasicCredentials(authorization)
-    return credentials === null ? anonymous : this.#authenticate(fingerprint, credentials)
+    return credentials === null ? anonymous : this.#authenticate(fingerprint, { ...credentials, address })
   }
 
   /**
    * Returns the account with that name and password, or null.
    * @throws ApiError as `authenticate`, and `service_unavailable` when too many password checks are waiting
    */
-  async login(name: string, password: string): Promise<Account | null> {
-    const fingerprint = hash('sha256', this.#key + JSON.stringify([name, password]), 'base64')
-    const { account, user } = await this.#check(fingerprint, { name, password })
+  async login(login: Login): Promise<Account | null> {
+    const fingerprint = hash('sha256', this.#key + JSON.stringify([login.name, login.password]), 'base64')
+    const { account, user } = await this.#check(fingerprint, login)
     return user === null ? null : account
   }
 
-  async #authenticate(fingerprint: string, credentials: BasicCredentials): Promise<User> {
-    return (await this.#check(fingerprint, credentials)).user ?? refuse()
+  async #authenticate(fingerprint: string, login: Login): Promise<User> {
+    return (await this.#check(fingerprint, login)).user ?? refuse()
   }
 
   /** Verifies the same credentials once for requests that come together. */
-  async #check(fingerprint: string, credentials: BasicCredentials): Promise<Verified> {
-    const account = await this.#parts.accounts.open(credentials.name)
+  async #check(fingerprint: string, login: Login): Promise<Verified> {
+    const account = await this.#parts.accounts.open(login.name)
     const known = this.#verified.get(fingerprint)
-    if (known?.account === account) return known
+    if (known?.account === account) return this.#repeat(known, login.address)
     const running = this.#running.get(fingerprint)
-    if (running?.account === account) return running.outcome
-    const check = { account, outcome: this.#verify(fingerprint, credentials, account) }
+    if (running?.account === account) return this.#repeat(await running.outcome, login.address)
+    const check = { account, outcome: this.#verify(fingerprint, login, account) }
     this.#running.set(fingerprint, check)
     try {
       return await check.outcome
@@ -94,14 +108,26 @@ export class Authenticator {
     }
   }
 
-  async #verify(
-    fingerprint: string, { name, password }: BasicCredentials, account: Account | null,
-  ): Promise<Verified> {
+  /** Returns an outcome to a client again. @throws ApiError `forbidden` when the account is locked for the client */
+  #repeat(verified: Verified, address: string): Verified {
+    const attempt = { address, name: verified.name, account: verified.account }
+    if (verified.user === null) this.#parts.lockout.addFailure(attempt)
+    else this.#parts.lockout.check(attempt)
+    return verified
+  }
+
+  async #verify(fingerprint: string, { name, password, address }: Login, account: Account | null): Promise<Verified> {
     if (account !== null) requireNoConflicts(account)
-    const right = await this.#parts.passwords.run(() => this.#isRight(password, account))
+    const { lockout, passwords } = this.#parts
+    const source = JSON.stringify([address, name])
+    const known = this.#knownSources.get(source) ?? false
+    const right = await lockout.watch({ address, name, account }, () =>
+      passwords.run({ address, name, known }, () => this.#isRight(password, account)))
     const user: User | null = right ? { ...account!.user, handler: 'default' } : null
     const verified = { name, account, user }
-    this.#verified.set(fingerprint, verified)
+    if (right) this.#knownSources.set(source, true)
+    // Other names are those of nobody, and may be long.
+    if (account !== null || isUserName(name)) this.#verified.set(fingerprint, verified)
     return verified
   }
 
@@ -113,7 +139,8 @@ export class Authenticator {
     const stored = account?.hash ?? null
     if (stored !== null) return verifyPassword(password, stored, machine, options)
     const salt = this.#key.slice(0, keyBytes)
-    await machine.pbkdf2(password, salt, options.passwordIterations, derivedKeyBytes.sha256, 'sha256')
+    const digest = digestOf(options.passwordDigest)
+    await machine.pbkdf2(password, salt, options.passwordIterations, derivedKeyBytes[digest], digest)
     return false
   }
 }

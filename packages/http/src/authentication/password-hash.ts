@@ -21,6 +21,11 @@ export const derivedKeyBytes: Readonly<Record<PasswordDigest, number>> = {
   sha1: 20, sha224: 28, sha256: 32, sha384: 48, sha512: 64,
 }
 
+/** Returns the digest of an option or a document, which call SHA-1 `sha`. */
+export function digestOf(name: Exclude<PasswordDigest, 'sha1'> | 'sha'): PasswordDigest {
+  return name === 'sha' ? 'sha1' : name
+}
+
 /** Hashes whose iteration counts are outside these bounds are refused. */
 export interface IterationBounds { readonly passwordIterationsMin: number; readonly passwordIterationsMax: number }
 

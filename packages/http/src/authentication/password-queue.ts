@@ -1,15 +1,35 @@
-import { overloaded } from '../request/admission.ts'
-
-/** Passwords that may wait for a thread. Further ones are refused with 503. */
-const waitingMax = 100
-
 /**
  * Limits how many passwords are hashed at the same time, because each one occupies a thread of the pool for about
- * 100 ms. Others wait in their order.
+ * 100 ms. The turns of those that wait are fair, so that somebody who sends many wrong passwords holds up others by one
+ * turn, and not by all of them.
  */
+import { ApiError } from '@sectional/core'
+import { overloaded } from '../request/admission.ts'
+
+/** Passwords that may wait for a thread. */
+const waitingMax = 100
+/** Turns of known clients in succession while others wait. */
+const knownTurnsMax = 3
+
+/** For whom a password is hashed. */
+export interface PasswordSource {
+  /** Address of the client. The addresses take turns, and within an address the names. */
+  readonly address: string
+  readonly name: string
+  /** Whether a login with this name has succeeded from this address before. Such ones have precedence. */
+  readonly known: boolean
+}
+
+interface Waiting extends PasswordSource {
+  readonly begin: () => void
+  readonly refuse: (error: ApiError) => void
+}
+
 export class PasswordQueue {
   readonly #runningMax: number
-  readonly #waiting: (() => void)[] = []
+  readonly #known = new Turns()
+  readonly #others = new Turns()
+  #knownTurns = 0
   #running = 0
 
   /** @param runningMax passwords that are hashed at the same time */
@@ -17,19 +37,95 @@ export class PasswordQueue {
     this.#runningMax = runningMax
   }
 
-  /** @throws ApiError `service_unavailable` with Retry-After when too many passwords are waiting */
-  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+  /**
+   * Hashes a password when it is its turn.
+   * @throws ApiError `service_unavailable` with Retry-After when too many passwords are waiting. Then those are refused
+   * whose address and name have the most of them.
+   */
+  async run<Result>(source: PasswordSource, work: () => Promise<Result>): Promise<Result> {
     if (this.#running < this.#runningMax) this.#running++
     else {
-      if (this.#waiting.length >= waitingMax) throw overloaded('password checks')
-      await new Promise<void>(resolve => { this.#waiting.push(resolve) })
+      await new Promise<void>((resolve, reject) => {
+        const turns = source.known ? this.#known : this.#others
+        turns.add({ ...source, begin: resolve, refuse: reject })
+        if (this.#known.size + this.#others.size > waitingMax) this.#refuseOne()
+      })
     }
     try {
       return await work()
     } finally {
-      const next = this.#waiting.shift()
+      const next = this.#next()
       if (next === undefined) this.#running--
-      else next()
+      else next.begin()
     }
   }
+
+  #next(): Waiting | undefined {
+    const isKnown = this.#known.size > 0 && (this.#knownTurns < knownTurnsMax || this.#others.size === 0)
+    this.#knownTurns = isKnown ? this.#knownTurns + 1 : 0
+    return (isKnown ? this.#known : this.#others).take()
+  }
+
+  #refuseOne(): void {
+    const turns = this.#others.size > 0 ? this.#others : this.#known
+    turns.dropFromLargest()?.refuse(overloaded('password checks'))
+  }
+}
+
+/** Those that wait, by address and name. The order of the maps is that of the turns. */
+class Turns {
+  readonly #addresses = new Map<string, Map<string, Waiting[]>>()
+  #size = 0
+
+  get size(): number { return this.#size }
+
+  add(waiting: Waiting): void {
+    const names = this.#addresses.get(waiting.address) ?? new Map<string, Waiting[]>()
+    this.#addresses.set(waiting.address, names)
+    const list = names.get(waiting.name)
+    if (list === undefined) names.set(waiting.name, [waiting])
+    else list.push(waiting)
+    this.#size++
+  }
+
+  /** Removes and returns the oldest one of the name whose turn it is; its address and name go behind the others. */
+  take(): Waiting | undefined {
+    for (const [address, names] of this.#addresses) {
+      for (const [name, list] of names) {
+        names.delete(name)
+        this.#addresses.delete(address)
+        const first = list.shift()!
+        if (list.length > 0) names.set(name, list)
+        if (names.size > 0) this.#addresses.set(address, names)
+        this.#size--
+        return first
+      }
+    }
+    return undefined
+  }
+
+  /** Removes and returns the newest one of the address with the most, and of the name with the most within it. */
+  dropFromLargest(): Waiting | undefined {
+    const [address, names] = largest(this.#addresses, sizeOf) ?? []
+    const [name, list] = largest(names ?? new Map<string, Waiting[]>(), ({ length }) => length) ?? []
+    const dropped = list?.pop()
+    if (dropped === undefined) return undefined
+    if (list!.length === 0) names!.delete(name!)
+    if (names!.size === 0) this.#addresses.delete(address!)
+    this.#size--
+    return dropped
+  }
+}
+
+function sizeOf(names: ReadonlyMap<string, readonly Waiting[]>): number {
+  return [...names.values()].reduce((sum, { length }) => sum + length, 0)
+}
+
+/** Returns the entry with the largest size; of several the last one. */
+function largest<Value>(
+  map: ReadonlyMap<string, Value>, size: (value: Value) => number,
+): readonly [string, Value] | undefined {
+  return [...map].reduce<readonly [string, Value] | undefined>(
+    (best, entry) => best === undefined || size(entry[1]) >= size(best[1]) ? entry : best, undefined,
+  )
 }

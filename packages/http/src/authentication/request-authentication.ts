@@ -11,7 +11,10 @@ import type { ProxyAuthentication } from './proxy-authentication.ts'
 import type { Sessions } from './sessions.ts'
 
 /** A request as the handlers see it. */
-export type AuthenticatedExchange = Pick<HttpExchange, 'headers'>
+export interface AuthenticatedRequest {
+  readonly exchange: Pick<HttpExchange, 'headers'>
+  readonly clientAddress: string
+}
 
 export interface Identity {
   readonly user: User
@@ -25,7 +28,7 @@ type Found = Identity | null
  * Returns null when the request has no credentials of its kind, synchronously when nothing must be read or computed.
  * @throws ApiError when it refuses the credentials
  */
-type Handler = (exchange: AuthenticatedExchange) => Found | Promise<Found>
+type Handler = (request: AuthenticatedRequest) => Found | Promise<Found>
 
 export interface RequestAuthenticationParts {
   readonly options: Pick<HttpOptions, 'authenticationHandlers'>
@@ -43,24 +46,24 @@ export class RequestAuthentication {
   constructor({ options, sessions, proxy, authenticator }: RequestAuthenticationParts) {
     this.#options = options
     this.#handlers = {
-      cookie: ({ headers: { cookie } }) => cookie === undefined ? null : sessions.find(cookie),
-      proxy: ({ headers }) => identity(proxy.find(headers)),
-      default: ({ headers: { authorization } }) => {
-        const user = authenticator.authenticate(authorization)
+      cookie: ({ exchange: { headers: { cookie } } }) => cookie === undefined ? null : sessions.find(cookie),
+      proxy: ({ exchange: { headers } }) => identity(proxy.find(headers)),
+      default: ({ exchange: { headers: { authorization } }, clientAddress }) => {
+        const user = authenticator.authenticate(authorization, clientAddress)
         return user instanceof Promise ? user.then(identity) : identity(user)
       },
     }
   }
 
   /** @throws ApiError when a handler refuses the request */
-  identify(exchange: AuthenticatedExchange): Identity | Promise<Identity> {
-    return this.#try(this.#options.authenticationHandlers, 0, exchange)
+  identify(request: AuthenticatedRequest): Identity | Promise<Identity> {
+    return this.#try(this.#options.authenticationHandlers, 0, request)
   }
 
-  #try(names: readonly HandlerName[], start: number, exchange: AuthenticatedExchange): Identity | Promise<Identity> {
+  #try(names: readonly HandlerName[], start: number, request: AuthenticatedRequest): Identity | Promise<Identity> {
     for (let at = start; at < names.length; at++) {
-      const found = this.#handlers[names[at]!](exchange)
-      if (found instanceof Promise) return found.then(later => later ?? this.#try(names, at + 1, exchange))
+      const found = this.#handlers[names[at]!](request)
+      if (found instanceof Promise) return found.then(later => later ?? this.#try(names, at + 1, request))
       if (found !== null) return found
     }
     return nobody

@@ -1,6 +1,7 @@
 /** Creates the request context of an exchange: request id, method override, path and query. */
 import { ApiError } from '@sectional/core'
 import type { HttpExchange } from '@sectional/runtime'
+import { clientAddress } from '../request/client-address.ts'
 import { Query } from '../request/query.ts'
 import { RequestContext } from '../request/request-context.ts'
 import { splitPath, splitTarget } from '../request/request-path.ts'
@@ -34,5 +35,8 @@ export function readRequest(
   if (exchange.target.length > options.uriLengthMax) throw new ApiError('too_long')
   const { path, search } = splitTarget(exchange.target)
   const segments = splitPath(path, options.plusIsSpace)
-  return new RequestContext(exchange, requestId, methodOf(exchange), segments, Query.parse(search), startedAt)
+  const query = Query.parse(search)
+  const request = new RequestContext(exchange, requestId, methodOf(exchange), segments, query, startedAt)
+  request.clientAddress = clientAddress(exchange, options)
+  return request
 }

@@ -19,6 +19,8 @@ export class RequestContext {
   segments: readonly string[]
   query: Query
   readonly requestId: string
+  /** Address of the client, which is not that of the connection behind a trusted proxy. */
+  clientAddress: string
   /** How often the request was rewritten. */
   rewrites = 0
   /** Monotonic milliseconds. */
@@ -56,6 +58,7 @@ export class RequestContext {
   ) {
     this.exchange = exchange
     this.requestId = requestId
+    this.clientAddress = exchange.remoteAddress
     this.head = method === 'HEAD'
     this.method = this.head ? 'GET' : method
     this.segments = segments

@@ -1,5 +1,6 @@
 /** `/_session`: who the client is, login and logout with a cookie (docs/reference/security.md#get-_session). */
 import { ApiError, isJsonObject, parseJson } from '@sectional/core'
+import type { BasicCredentials } from '../authentication/basic-credentials.ts'
 import { readBody } from '../messages/body.ts'
 import { Query } from '../request/query.ts'
 import { origin, sendJson } from '../messages/response.ts'
@@ -27,8 +28,8 @@ export function getSession(request: RequestContext, services: Services): void {
 }
 
 export async function postSession(request: RequestContext, services: Services): Promise<void> {
-  const { name, password } = await readLogin(request, services)
-  const account = await services.authenticator.login(name, password)
+  const login = await readLogin(request, services)
+  const account = await services.authenticator.login({ ...login, address: request.clientAddress })
   if (account === null) {
     const body = { error: 'unauthorized', reason: wrongCredentials }
     return answer(request, services, { status: 401, body, cookie: '', next: 'fail' })
@@ -43,9 +44,7 @@ export function deleteSession(request: RequestContext, services: Services): void
   answer(request, services, { status: 200, body: { ok: true }, cookie: '', next: 'next' })
 }
 
-interface Login { readonly name: string; readonly password: string }
-
-async function readLogin(request: RequestContext, services: Services): Promise<Login> {
+async function readLogin(request: RequestContext, services: Services): Promise<BasicCredentials> {
   const type = request.header('content-type')?.split(';', 1)[0]!.trim().toLowerCase()
   switch (type) {
     case 'application/json': {
@@ -64,7 +63,7 @@ async function readLogin(request: RequestContext, services: Services): Promise<L
   }
 }
 
-function login(member: (name: string) => unknown): Login {
+function login(member: (name: string) => unknown): BasicCredentials {
   const text = (name: string): string | undefined => {
     const value = member(name)
     return typeof value === 'string' && value !== '' ? value : undefined

@@ -5,6 +5,7 @@ import { authenticationDeclarations } from './authentication-options.ts'
 import { documentDeclarations } from './document-options.ts'
 import { findDeclarations } from './find-options.ts'
 import { handlerDeclarations } from './handler-options.ts'
+import { lockoutDeclarations } from './lockout-options.ts'
 import { requestDeclarations } from './request-options.ts'
 import { rewriteDeclarations } from './rewrite-options.ts'
 import { serverDeclarations } from './server-options.ts'
@@ -19,6 +20,7 @@ export const httpDeclarations = {
   ...findDeclarations,
   ...authenticationDeclarations,
   ...handlerDeclarations,
+  ...lockoutDeclarations,
   ...admissionDeclarations,
 }
 

@@ -7,11 +7,11 @@ import { ApiError, designPrefix, isJsonObject } from '@sectional/core'
 import {
   usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions, type WriteOutcome,
 } from '@sectional/cluster'
-import type { Machine, PasswordDigest, Random } from '@sectional/runtime'
+import type { Machine, Random } from '@sectional/runtime'
 import type { Accounts } from '../authentication/accounts.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
-import { derivedKeyBytes } from '../authentication/password-hash.ts'
-import type { PasswordQueue } from '../authentication/password-queue.ts'
+import { derivedKeyBytes, digestOf } from '../authentication/password-hash.ts'
+import type { PasswordQueue, PasswordSource } from '../authentication/password-queue.ts'
 import { ownerOf } from '../authentication/user-account.ts'
 import { documentWrite } from '../documents/document-writing.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
@@ -33,6 +33,7 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
       ? coordinator.updateDocuments(db, writes, options, context)
       : writeUsers(parts, writes, context, {
         refusal: ({ id }) => ownRefusal(db, id, options),
+        source: sourceOf(options),
         withBody: ({ id, parent, deleted, attachments }, body) => documentWrite(id, parent, deleted, body, attachments),
         write: passed => coordinator.updateDocuments(db, passed, options, context),
       }),
@@ -40,6 +41,7 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
       ? coordinator.storeRevisions(db, writes, options, context)
       : writeUsers(parts, writes, context, {
         refusal: ({ id }) => ownRefusal(db, id, options) ?? replicationRefusal(db, options),
+        source: sourceOf(options),
         withBody: (write, body) => ({ ...write, body }),
         write: passed => coordinator.storeRevisions(db, passed, options, context),
       }),
@@ -61,6 +63,7 @@ interface UserWrite { readonly id: string; readonly body: Uint8Array }
 interface UserWriteKind<Write> {
   /** Returns why a write is refused before its content is looked at. */
   readonly refusal: (write: Write) => WriteOutcome | null
+  readonly source: PasswordSource
   readonly withBody: (write: Write, body: Uint8Array) => Write
   readonly write: (passed: readonly Write[]) => Promise<readonly WriteOutcome[]>
 }
@@ -75,7 +78,7 @@ async function writeUsers<Write extends UserWrite>(
     if (refusals[index] !== null) continue
     signal.throwIfAborted()
     // One after the other, so that a request with many documents leaves threads to others.
-    const body = write.id.startsWith(designPrefix) ? null : await withoutPassword(parts, write.body)
+    const body = write.id.startsWith(designPrefix) ? null : await withoutPassword(parts, write.body, kind.source)
     passed.push(body === null ? write : kind.withBody(write, body))
   }
   try {
@@ -91,6 +94,11 @@ function forgetAll({ accounts }: UserDocumentParts, documents: readonly { readon
     const name = ownerOf(id)
     if (name !== null) accounts.forget(name)
   }
+}
+
+/** Passwords of the writes of one user wait behind each other, and not all before those of others. */
+function sourceOf({ user }: WriteOptions): PasswordSource {
+  return { address: 'writes', name: user?.name ?? '', known: user !== undefined && user.name !== null }
 }
 
 const missing: WriteOutcome = Object.freeze({ kind: 'error', error: 'not_found', reason: 'missing', status: 404 })
@@ -118,17 +126,17 @@ function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOu
  * @throws ApiError `bad_request` when the password is not a string, `service_unavailable` when too many are waiting
  */
 async function withoutPassword(
-  { passwords, machine, random, options }: UserDocumentParts, body: Uint8Array,
+  { passwords, machine, random, options }: UserDocumentParts, body: Uint8Array, source: PasswordSource,
 ): Promise<Uint8Array | null> {
   const document = parseExact(body)
   if (!isJsonObject(document) || !Object.hasOwn(document, 'password') || document['password'] === null) return null
   const { password, password_sha: _sha, ...others } = document
   if (typeof password !== 'string') throw new ApiError('bad_request', 'The password must be a string.')
   const { passwordDigest: prf, passwordIterations: iterations } = options
-  const digest: PasswordDigest = prf === 'sha' ? 'sha1' : prf
+  const digest = digestOf(prf)
   const salt = Buffer.from(random.bytes(saltBytes)).toString('hex')
   const derived = await passwords.run(
-    () => machine.pbkdf2(password, salt, iterations, derivedKeyBytes[digest], digest),
+    source, () => machine.pbkdf2(password, salt, iterations, derivedKeyBytes[digest], digest),
   )
   const hash = {
     password_scheme: 'pbkdf2', pbkdf2_prf: prf, salt, iterations, derived_key: Buffer.from(derived).toString('hex'),

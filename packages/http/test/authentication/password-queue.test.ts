@@ -1,32 +1,95 @@
 import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
-import { PasswordQueue } from '../../src/authentication/password-queue.ts'
+import { PasswordQueue, type PasswordSource } from '../../src/authentication/password-queue.ts'
+
+const source = (address: string, name: string, known = false): PasswordSource => ({ address, name, known })
+
+/** A queue with one thread, whose work is done one after the other by `finish`. */
+class OneThread {
+  readonly queue = new PasswordQueue(1)
+  readonly begun: string[] = []
+  readonly #doors: PromiseWithResolvers<void>[] = []
+
+  /** Adds work. The label is added to `begun` at its turn. */
+  add(label: string, from: PasswordSource): Promise<string> {
+    return this.queue.run(from, async () => {
+      this.begun.push(label)
+      const door = Promise.withResolvers<void>()
+      this.#doors.push(door)
+      await door.promise
+      return label
+    })
+  }
+
+  /** Ends all work, in the order of the turns. */
+  async finish(): Promise<void> {
+    for (let at = 0; at < this.#doors.length; at++) {
+      this.#doors[at]!.resolve()
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+  }
+}
 
 describe('the queue of passwords', () => {
-  it('runs a bounded number at the same time, others in their order, and refuses more than 100 waiting', async () => {
+  it('runs a bounded number at the same time', async () => {
     const queue = new PasswordQueue(2)
-    const begun: number[] = []
-    const doors = Array.from({ length: 103 }, () => Promise.withResolvers<void>())
-    const runs = doors.map(({ promise }, index) => queue.run(async () => {
-      begun.push(index)
+    const doors = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
+    let running = 0
+    let largest = 0
+    const runs = doors.map(({ promise }) => queue.run(source('a', 'x'), async () => {
+      largest = Math.max(largest, ++running)
       await promise
-      return index
+      running--
     }))
-    const refused: unknown = await runs[102]!.catch((error: unknown) => error)
-    expect(refused).to.be.instanceOf(ApiError).and.to.include({ status: 503 })
-    expect(begun).to.deep.equal([0, 1])
-    doors[1]!.resolve()
-    expect(await runs[1]).to.equal(1)
     for (const { resolve } of doors) resolve()
-    await Promise.all(runs.slice(0, 102))
-    expect(begun).to.deep.equal(Array.from({ length: 102 }, (_, index) => index))
+    await Promise.all(runs)
+    expect(largest).to.equal(2)
   })
 
   it('continues after a failure', async () => {
     const queue = new PasswordQueue(1)
-    const failing = queue.run(() => Promise.reject(new Error('broken')))
-    const next = queue.run(async () => 'done')
+    const failing = queue.run(source('a', 'x'), () => Promise.reject(new Error('broken')))
+    const next = queue.run(source('a', 'x'), async () => 'done')
     expect(await failing.catch((error: Error) => error.message)).to.equal('broken')
     expect(await next).to.equal('done')
+  })
+
+  it('lets addresses take turns, and within an address names', async () => {
+    const thread = new OneThread()
+    const runs = [
+      ...[1, 2, 3, 4].map(n => thread.add(`guess ${n}`, source('a', 'admin'))),
+      ...[1, 2].map(n => thread.add(`carl ${n}`, source('a', 'carl'))), thread.add('bert', source('b', 'bert')),
+    ]
+    await thread.finish()
+    await Promise.all(runs)
+    expect(thread.begun).to.deep.equal(['guess 1', 'guess 2', 'bert', 'carl 1', 'guess 3', 'carl 2', 'guess 4'])
+  })
+
+  it('gives precedence to those who logged in before, but not all turns', async () => {
+    const thread = new OneThread()
+    const runs = [
+      ...Array.from({ length: 3 }, (_, index) => thread.add(`nobody${index}`, source('a', `nobody${index}`))),
+      ...Array.from({ length: 5 }, (_, index) => thread.add(`anna ${index}`, source('a', 'anna', true))),
+    ]
+    await thread.finish()
+    await Promise.all(runs)
+    expect(thread.begun).to.deep.equal([
+      'nobody0', 'anna 0', 'anna 1', 'anna 2', 'nobody1', 'anna 3', 'anna 4', 'nobody2',
+    ])
+  })
+
+  it('refuses those of the address and name with the most when more than 100 wait', async () => {
+    const thread = new OneThread()
+    const outcomes = [
+      ...Array.from({ length: 101 }, (_, index) => thread.add('guess', source('a', `n${index % 2}`))),
+      thread.add('bert', source('b', 'bert')),
+    ].map(run => run.catch((error: unknown) => error))
+    const refused: unknown = await outcomes[100]
+    expect(refused).to.be.instanceOf(ApiError).and.to.include({ status: 503 })
+    await thread.finish()
+    const ended = await Promise.all(outcomes)
+    expect(ended.slice(0, 100)).to.deep.equal(Array.from({ length: 100 }, () => 'guess'))
+    expect(ended[101]).to.equal('bert')
+    expect(thread.begun.indexOf('bert')).to.equal(2)
   })
 })

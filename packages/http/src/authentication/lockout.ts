@@ -1,0 +1,127 @@
+/**
+ * Locks an account for a client that has sent too many wrong passwords (docs/reference/security.md#lockout).
+ *
+ * Failures are counted for each address, name and salt: other clients are not locked out, and a new password, which
+ * has a new salt, ends the lock. The time begins with the first failure, and a right password does not reset the count.
+ * Each node counts for itself.
+ */
+import { hash } from 'node:crypto'
+import { ApiError } from '@sectional/core'
+import type { Clock, Log } from '@sectional/runtime'
+import type { HttpOptions } from '../settings/http-options.ts'
+import type { Account } from './user-account.ts'
+import { BoundedMap } from './bounded-map.ts'
+
+/** Longer names and salts are replaced by their hash, so that entries have a bounded size. */
+const plainLengthMax = 128
+
+export interface LockoutParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly options: Pick<HttpOptions, 'lockoutMode' | 'lockoutThreshold' | 'lockoutEntriesMax' | 'lockoutMs'>
+}
+
+/** Who tries to log in. */
+export interface Attempt {
+  /** Address of the client. */
+  readonly address: string
+  readonly name: string
+  /** Null: there is no such account. */
+  readonly account: Account | null
+}
+
+interface Entry {
+  failures: number
+  /** Passwords that are being checked. They count, so that many guesses at the same time do not pass the threshold. */
+  checking: number
+  /** Monotonic milliseconds. */
+  readonly until: number
+}
+
+export class Lockout {
+  readonly #parts: LockoutParts
+  readonly #entries: BoundedMap<string, Entry>
+
+  constructor(parts: LockoutParts) {
+    this.#parts = parts
+    this.#entries = new BoundedMap(parts.options.lockoutEntriesMax)
+  }
+
+  /** @throws ApiError `forbidden` when the account is locked for this client */
+  check(attempt: Attempt): void {
+    if (this.#entries.size === 0 || this.#parts.options.lockoutMode !== 'enforce') return
+    if (this.#isFull(this.#find(keyOf(attempt)))) throw locked()
+  }
+
+  /**
+   * Counts a wrong password that needed no check because it was checked before.
+   * @throws ApiError as `check`
+   */
+  addFailure(attempt: Attempt): void {
+    const { options: { lockoutMode: mode } } = this.#parts
+    if (mode === 'off') return
+    this.check(attempt)
+    this.#count(keyOf(attempt), attempt)
+  }
+
+  /**
+   * Runs the check of a password, and counts it if the password is wrong.
+   * @throws ApiError as `check`, also when the checks that are running could lock the account
+   */
+  async watch(attempt: Attempt, check: () => Promise<boolean>): Promise<boolean> {
+    const { options: { lockoutMode: mode } } = this.#parts
+    if (mode === 'off') return check()
+    const key = keyOf(attempt)
+    const entry = this.#find(key) ?? this.#create(key)
+    if (mode === 'enforce' && this.#isFull(entry)) throw locked()
+    entry.checking++
+    let right = true
+    try {
+      return right = await check()
+    } finally {
+      entry.checking--
+      if (!right) this.#count(key, attempt)
+      else if (entry.failures === 0 && entry.checking === 0 && this.#find(key) === entry) this.#entries.delete(key)
+    }
+  }
+
+  #count(key: string, { address, name }: Attempt): void {
+    const { log, options } = this.#parts
+    const entry = this.#find(key) ?? this.#create(key)
+    entry.failures++
+    if (entry.failures !== options.lockoutThreshold) return
+    const seconds = Math.ceil((entry.until - this.#parts.clock.monotonic()) / 1000)
+    log.warn({ peer: address, user: name.slice(0, plainLengthMax), failures: entry.failures, seconds },
+      options.lockoutMode === 'enforce' ? 'an account is locked for a client after wrong passwords'
+        : 'a client has sent many wrong passwords for an account')
+  }
+
+  #isFull(entry: Entry | undefined): boolean {
+    return entry !== undefined && entry.failures + entry.checking >= this.#parts.options.lockoutThreshold
+  }
+
+  #find(key: string): Entry | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined || this.#parts.clock.monotonic() < entry.until) return entry
+    this.#entries.delete(key)
+    return undefined
+  }
+
+  #create(key: string): Entry {
+    const entry = { failures: 0, checking: 0, until: this.#parts.clock.monotonic() + this.#parts.options.lockoutMs }
+    this.#entries.set(key, entry)
+    return entry
+  }
+}
+
+function keyOf({ address, name, account }: Attempt): string {
+  return `${address}\n${bounded(name)}\n${bounded(account?.hash?.salt ?? '')}`
+}
+
+function bounded(text: string): string {
+  return text.length <= plainLengthMax ? text : hash('sha256', text, 'base64')
+}
+
+function locked(): ApiError {
+  return new ApiError('forbidden', 'Account is temporarily locked due to multiple authentication failures')
+}
