@@ -17,23 +17,29 @@ export interface Accumulator {
   toJson(): string
 }
 
-/** Compares values in the order of views, and equal ones by their JSON, so that one of them is always the first. */
-export function valueOrder(texts: RootTextOrder): (a: KeptValue, b: KeptValue) => number {
-  return (a, b) => compareJson(a.value, b.value, texts.compare) || (a.json < b.json ? -1 : a.json > b.json ? 1 : 0)
+/** A value that is kept with its JSON. */
+interface KeptValue { readonly value: unknown; readonly json: string }
+
+/** Orders by JSON what the collation regards as equal, so that the result does not depend on what was added first. */
+function compareJsonTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
-export interface KeptValue { readonly value: unknown; readonly json: string }
+/** Returns JSON text that identifies a value. */
+export function identityOf(value: unknown): string {
+  return typeof value === 'number' ? String(value) : JSON.stringify(value)
+}
 
 export function createAccumulator(
-  name: AggregateFunction, order: ReturnType<typeof valueOrder>, budget: AggregateBudget,
+  name: AggregateFunction, order: RootTextOrder, budget: AggregateBudget,
 ): Accumulator {
   switch (name) {
     case '$count': return new Count()
     case '$sum': return new NumberSum(sum => sum ?? 'null')
     case '$avg': return new NumberSum((sum, count) =>
       sum === undefined || count === 0 ? 'null' : JSON.stringify(Number(sum) / count))
-    case '$min': return new Extreme(order, budget)
-    case '$max': return new Extreme((a, b) => order(b, a), budget)
+    case '$min': return new Extreme(1, order, budget)
+    case '$max': return new Extreme(-1, order, budget)
     case '$distinct': return new DistinctValues(order, budget)
   }
 }
@@ -89,25 +95,28 @@ class NumberSum implements Accumulator {
   }
 }
 
-/** The first value in an order. */
+/** The least or greatest value. */
 class Extreme implements Accumulator {
   #first: KeptValue | undefined
-  readonly #order: ReturnType<typeof valueOrder>
+  readonly #sign: 1 | -1
+  readonly #order: RootTextOrder
   readonly #budget: AggregateBudget
 
-  constructor(order: ReturnType<typeof valueOrder>, budget: AggregateBudget) {
+  /** @param sign 1: the least value; -1: the greatest one */
+  constructor(sign: 1 | -1, order: RootTextOrder, budget: AggregateBudget) {
+    this.#sign = sign
     this.#order = order
     this.#budget = budget
   }
 
   add(value: unknown): void {
     const first = this.#first
-    // Most values of a field are numbers.
-    if (typeof value === 'number' && first?.value === value) return
-    const next = { value, json: JSON.stringify(value) }
-    if (first !== undefined && this.#order(first, next) <= 0) return
-    this.#budget.keep(next.json.length - (first?.json.length ?? 0))
-    this.#first = next
+    const difference = first === undefined ? 1 : this.#sign * compareJson(first.value, value, this.#order.compare)
+    if (difference < 0 || value === first?.value) return
+    const json = identityOf(value)
+    if (difference === 0 && this.#sign * compareJsonTexts(first!.json, json) <= 0) return
+    this.#budget.keep(json.length - (first?.json.length ?? 0))
+    this.#first = { value, json }
   }
 
   encode(writer: ByteWriter): void {
@@ -127,16 +136,16 @@ class Extreme implements Accumulator {
 class DistinctValues implements Accumulator {
   /** The values by their JSON. */
   readonly #values = new Map<string, unknown>()
-  readonly #order: ReturnType<typeof valueOrder>
+  readonly #order: RootTextOrder
   readonly #budget: AggregateBudget
 
-  constructor(order: ReturnType<typeof valueOrder>, budget: AggregateBudget) {
+  constructor(order: RootTextOrder, budget: AggregateBudget) {
     this.#order = order
     this.#budget = budget
   }
 
   add(value: unknown): void {
-    const json = JSON.stringify(value)
+    const json = identityOf(value)
     if (this.#values.has(json)) return
     const { distinctMax } = this.#budget.limits
     if (this.#values.size >= distinctMax) throw tooMany(`more than ${distinctMax} different values of $distinct`)
@@ -154,7 +163,8 @@ class DistinctValues implements Accumulator {
   }
 
   toJson(): string {
-    const sorted = [...this.#values].map(([json, value]) => ({ json, value })).sort(this.#order)
-    return `[${sorted.map(({ json }) => json).join()}]`
+    const sorted = [...this.#values].sort(([json, value], [otherJson, other]) =>
+      compareJson(value, other, this.#order.compare) || compareJsonTexts(json, otherJson))
+    return `[${sorted.map(([json]) => json).join()}]`
   }
 }

@@ -7,7 +7,7 @@ import { ByteWriter } from '../encoding/byte-writer.ts'
 import { ByteReader } from '../encoding/varint.ts'
 import { fieldAt, formatFieldPath } from '../selectors/field-path.ts'
 import { compareJson } from '../selectors/json-order.ts'
-import { type Accumulator, createAccumulator, valueOrder } from './accumulator.ts'
+import { type Accumulator, createAccumulator, identityOf } from './accumulator.ts'
 import { AggregateBudget, type AggregateLimits, defaultAggregateLimits, tooMany } from './aggregate-budget.ts'
 import type { AggregateQuery } from './aggregate-query.ts'
 
@@ -36,7 +36,8 @@ export class Aggregation {
       const field = fieldAt(document, path)
       return field.kind === 'found' ? [field.value] : []
     })
-    const { accumulators } = this.#group(JSON.stringify(values), values)
+    const key = values.map(value => value.length === 0 ? '[]' : `[${identityOf(value[0])}]`).join()
+    const { accumulators } = this.#group(`[${key}]`, values)
     this.#query.aggregates.forEach(({ path }, at) => {
       if (path === null) return accumulators[at]!.add(true)
       const field = fieldAt(document, path)
@@ -98,9 +99,8 @@ export class Aggregation {
     const { groupsMax } = this.#budget.limits
     if (this.#groups.size >= groupsMax) throw tooMany(`more than ${groupsMax} groups`)
     this.#budget.keep(key.length)
-    const order = valueOrder(this.#texts)
     const accumulators = this.#query.aggregates.map(aggregate =>
-      createAccumulator(aggregate.function, order, this.#budget))
+      createAccumulator(aggregate.function, this.#texts, this.#budget))
     const group = { values, accumulators }
     this.#groups.set(key, group)
     return group
