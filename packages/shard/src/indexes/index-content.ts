@@ -57,6 +57,8 @@ export class IndexContent {
    * since a scan lists a document once, or first a purge of it.
    */
   #isFirstScan = false
+  /** No row has a larger value. Known while all rows were written by this object. */
+  #valueBytesMax = Infinity
   readonly #ended = new AbortController()
   /** Its calls reject when the index was ended. */
   readonly #indexer: Indexer
@@ -157,6 +159,7 @@ export class IndexContent {
     if (this.#mustReload) await this.#reload()
     const { height, rowCount, readSequence } = this.#state
     this.#isFirstScan = readSequence === 0
+    if (this.#isFirstScan) this.#valueBytesMax = 0
     const hasManyAhead = newest - readSequence > rowCount * manyChangesPart
     if (height > 0 && rowCount >= summariesKeptBelow && hasManyAhead) {
       await this.#write({ ...this.#state, height: 0, hasRemains: true })
@@ -169,6 +172,7 @@ export class IndexContent {
     const mapped = await mapDocuments(this.#indexer, this.definition, rows, signal)
     const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
     const changes = documents.flatMap(document => document.rows)
+    for (const { value } of changes) this.#valueBytesMax = Math.max(this.#valueBytesMax, value?.length ?? 0)
     const { pages, height, rowCount, runs } = await this.#summaries(changes)
     const next: StoredState = {
       ...this.#state, height,
@@ -217,7 +221,7 @@ export class IndexContent {
       pages.clear()
       bytes = 0
     }
-    const height = await buildSummaries(this.#summaryParts, turns, async (key, page) => {
+    const height = await buildSummaries(this.#summaryParts, turns, this.#valueBytesMax, async (key, page) => {
       pages.set(key, page)
       bytes += page.length
       if (bytes >= pageBatchBytes) await flush()

@@ -11,22 +11,31 @@ const runsReduced = 32
 /** Receives the pages of a new tree of summaries, in any order. */
 export type WritePage = (key: string, bytes: Uint8Array) => Promise<void>
 
-/** Receives the rows of each run, in the order of the runs. */
+/** Receives the rows of each run, in the order of the runs. Not called when the values of the rows were not read. */
 export type OnRun = (place: string, rows: readonly StoredRow[]) => void
+
+/** Values up to this size need not be read when there is no reduce function. */
+const unreadValueBytesMax = 512
 
 /**
  * Summarises all rows, in one pass over them. The pages may be read when all are written, and `height` is in the state
  * of the index.
  *
+ * @param valueBytesMax no row has a larger value; Infinity when this is not known
  * @returns the height; 0 when there are no rows
  */
 export async function buildSummaries(
-  parts: Omit<SummaryParts, 'height'>, turns: Turns, write: WritePage, onRun: OnRun,
+  parts: Omit<SummaryParts, 'height'>, turns: Turns, valueBytesMax: number, write: WritePage, onRun: OnRun,
 ): Promise<number> {
-  const builder = new SummaryBuilder(parts, write, onRun)
-  for await (const page of readRows(parts.source, parts.keys, { from: firstPlace, to: placesEnd })) {
+  const { source, keys, definition } = parts
+  const values = definition.reduce !== null || valueBytesMax > unreadValueBytesMax
+  const builder = new SummaryBuilder(parts, write, values ? onRun : () => {})
+  for await (const page of readRows(source, keys, { from: firstPlace, to: placesEnd }, { values })) {
     await turns.pause()
-    for (const row of page) await builder.add(row)
+    for (const row of page) {
+      const isFull = builder.add(row, row.place.length + (values ? row.value.length : valueBytesMax))
+      if (isFull) await builder.reduceFullRuns()
+    }
   }
   return builder.finish()
 }
@@ -50,17 +59,27 @@ class SummaryBuilder {
     this.#onRun = onRun
   }
 
-  async add(row: StoredRow): Promise<void> {
-    const bytes = row.place.length + row.value.length
+  /**
+   * @param bytes of the row, or more
+   * @returns true when `reduceFullRuns` should be called before the next row
+   */
+  add(row: StoredRow, bytes: number): boolean {
     const last = this.#runs.at(-1)
     if (last !== undefined && last.length < partItems && this.#runBytes + bytes <= partBytesMax) {
       last.push(row)
       this.#runBytes += bytes
-      return
+    } else {
+      this.#runs.push([row])
+      this.#runBytes = bytes
     }
-    if (this.#runs.length >= runsReduced) await this.#reduceRuns()
-    this.#runs.push([row])
-    this.#runBytes = bytes
+    return this.#runs.length > runsReduced
+  }
+
+  /** Reduces all runs but the last one. */
+  async reduceFullRuns(): Promise<void> {
+    const last = this.#runs.splice(-1)
+    await this.#reduceRuns()
+    this.#runs = last
   }
 
   async finish(): Promise<number> {

@@ -2,7 +2,7 @@ import type { PartitionInfo, TimeSpan, TrailPoint } from '@sectional/core'
 import { sealBytes, sealed } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { KeptDocuments } from './kept-documents.ts'
-import type { ShardKeys } from '../records/key-layout.ts'
+import { ShardKeys } from '../records/key-layout.ts'
 import { furtherChunksOf, joinBody } from '../records/body-record.ts'
 import type { RevisionContent } from '../records/body-record.ts'
 import { checkSeal, DamagedRecordError } from '../records/damaged-record.ts'
@@ -19,6 +19,9 @@ import { decodeTrail } from '../records/trail-record.ts'
 
 /** Up to this many reads take less time on the calling thread than a call to the thread pool. */
 const readsOnTheSpotMax = 4
+/** So many bodies or more are read as a range, when the range has at most `rangeSpan` sequences for each body. */
+const rangeBodiesMin = 32
+const rangeSpan = 2
 
 /** Reads the committed records of one shard, and checks and decodes them. */
 export class ShardRecords {
@@ -92,7 +95,7 @@ export class ShardRecords {
   /** Reads several bodies. @returns undefined for a body that does not exist (any more); then call `assertGone` */
   async bodies(sequences: readonly number[]): Promise<(RevisionContent | undefined)[]> {
     if (sequences.length <= readsOnTheSpotMax) return Promise.all(sequences.map(sequence => this.body(sequence)))
-    const found = await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
+    const found = await this.#firstChunks(sequences)
     const bodies: (RevisionContent | undefined)[] = []
     for (let index = 0; index < sequences.length; index++) {
       const first = found[index]
@@ -100,6 +103,30 @@ export class ShardRecords {
       bodies.push(body instanceof Promise ? await body : body)
     }
     return bodies
+  }
+
+  /**
+   * Reads the first records of bodies. Those of a first scan of the changes lie together in the store, and an iterator
+   * reads neighbours at less than half the cost of single reads.
+   */
+  async #firstChunks(sequences: readonly number[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const first = Math.min(...sequences)
+    const last = Math.max(...sequences)
+    if (sequences.length < rangeBodiesMin || last - first >= rangeSpan * sequences.length) {
+      return await this.store.getMany(sequences.map(sequence => this.keys.body(sequence)))
+    }
+    const found = new Map<number, Uint8Array>()
+    const iterator = this.store.iterate(this.keys.bodies(first, last))
+    try {
+      // Asking for one entry more than expected shows the end of the range to the iterator without a further call.
+      const count = last - first + 2
+      for (let page = await iterator.next(count); page.length > 0; page = await iterator.next(count)) {
+        for (const [key, value] of page) if (ShardKeys.bodyChunk(key) === 0) found.set(ShardKeys.sequence(key), value)
+      }
+    } finally {
+      await iterator.close()
+    }
+    return sequences.map(sequence => found.get(sequence))
   }
 
   /**

@@ -81,6 +81,11 @@ export class ShardKeys {
     return chunk === 0 ? first : first + keyWord(chunk)
   }
 
+  /** Returns the range of the bodies from one sequence to another, both included, with all their chunks. */
+  bodies(first: number, last: number): Range {
+    return { gte: this.body(first), lt: this.body(last + 1) }
+  }
+
   /** Returns the range of all keys of the shard. */
   all(): Range {
     return ShardKeys.shards(this.prefix, this.prefix)

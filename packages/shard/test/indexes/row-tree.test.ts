@@ -57,7 +57,8 @@ class Rows {
   async build(): Promise<void> {
     await this.store.clear(keys.pages())
     const turns = new Turns(new RealClock())
-    this.#height = await buildSummaries({ source: this.store, keys, definition, indexer }, turns, async (key, page) => {
+    const parts = { source: this.store, keys, definition, indexer }
+    this.#height = await buildSummaries(parts, turns, Infinity, async (key, page) => {
       await this.store.write(batch => batch.put(key, page))
     }, () => {})
   }

@@ -1,5 +1,6 @@
 /** The program of a child process, which runs functions of design documents in isolates (`messages.ts`). */
 import { writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import type ivm from 'isolated-vm'
 import { HostedIsolate, type IsolateLimits } from './hosted-isolate.ts'
@@ -17,6 +18,8 @@ export interface ChildOptions extends IsolateLimits {
   readonly requestBytesMax: number
 }
 
+/** Bytes that are read from the parent at once. The system keeps about as many in the pipe. */
+const inputBytes = 256 * 1024
 /** The descriptor of a pipe on which nothing is sent. It ends when the parent ends, however it ends. */
 const lifelineDescriptor = 3
 
@@ -72,8 +75,14 @@ function serve(loaded: typeof ivm): void {
       isolates.delete(id)
     }
   })
-  process.stdin.on('data', chunk => reader.push(chunk as Buffer))
-  process.stdin.on('end', () => process.exit())
+  // One buffer for all reads: for each read of a stream, Node.js takes memory that the system must clear first.
+  const input = new Socket({
+    fd: 0, onread: { buffer: Buffer.alloc(inputBytes), callback: (length, bytes) => {
+      reader.push(bytes.subarray(0, length))
+      return true
+    } },
+  })
+  input.on('end', () => process.exit())
 }
 
 function answer(isolates: ReadonlyMap<number, HostedIsolate>, request: Request, body: Buffer): void {

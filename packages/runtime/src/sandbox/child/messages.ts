@@ -54,41 +54,60 @@ export function frameOf(header: unknown, body: readonly Uint8Array[]): Buffer {
   return Buffer.concat([prefix, headerBytes, ...body])
 }
 
+/** Bytes of a reader's memory that it keeps from one frame to the next. */
+const keptBytes = 1024 * 1024
+
 /** Takes frames out of a stream of bytes. */
 export class FrameReader {
   readonly #bytesMax: number
   readonly #onFrame: (header: unknown, body: Buffer) => void
-  #chunks: Buffer[] = []
-  #bytes = 0
+  /** The first `#length` bytes are those of the frames that are not complete. It has room for `#needed` bytes. */
+  #bytes = Buffer.allocUnsafe(prefixBytes)
+  #length = 0
   /** The number of bytes that the next frame has, or its prefix as long as that is not complete. */
   #needed = prefixBytes
 
-  /** @param bytesMax number of bytes that a frame may have */
+  /**
+   * @param bytesMax number of bytes that a frame may have
+   * @param onFrame may read the body only until it returns
+   */
   constructor(bytesMax: number, onFrame: (header: unknown, body: Buffer) => void) {
     this.#bytesMax = bytesMax
     this.#onFrame = onFrame
   }
 
-  /** @throws Error when a frame is too large, or its header is not JSON */
-  push(chunk: Buffer): void {
-    this.#chunks.push(chunk)
-    this.#bytes += chunk.length
-    while (this.#bytes >= this.#needed) {
-      const received = this.#chunks.length === 1 ? this.#chunks[0] as Buffer : Buffer.concat(this.#chunks)
-      this.#chunks = [received]
-      const headerBytes = received.readUInt32LE(0)
-      const frameBytes = prefixBytes + headerBytes + received.readUInt32LE(4)
+  /**
+   * @param chunk is copied
+   * @throws Error when a frame is too large, or its header is not JSON
+   */
+  push(chunk: Uint8Array): void {
+    this.#reserve(this.#length + chunk.length)
+    this.#bytes.set(chunk, this.#length)
+    this.#length += chunk.length
+    while (this.#length >= this.#needed) {
+      const bodyAt = prefixBytes + this.#bytes.readUInt32LE(0)
+      const frameBytes = bodyAt + this.#bytes.readUInt32LE(4)
       if (frameBytes > this.#bytesMax) throw new Error(`A frame of ${frameBytes} bytes exceeds ${this.#bytesMax}`)
-      if (received.length < frameBytes) {
-        this.#needed = frameBytes
-        return
-      }
-      const rest = received.subarray(frameBytes)
-      this.#chunks = rest.length > 0 ? [rest] : []
-      this.#bytes = rest.length
-      this.#needed = prefixBytes
-      const bodyAt = prefixBytes + headerBytes
-      this.#onFrame(JSON.parse(received.toString('utf8', prefixBytes, bodyAt)), received.subarray(bodyAt, frameBytes))
+      this.#needed = frameBytes
+      if (this.#length < frameBytes) return this.#reserve(frameBytes)
+      this.#onFrame(JSON.parse(this.#bytes.toString('utf8', prefixBytes, bodyAt)),
+        this.#bytes.subarray(bodyAt, frameBytes))
+      this.#drop(frameBytes)
     }
+  }
+
+  #drop(frameBytes: number): void {
+    const rest = this.#bytes.subarray(frameBytes, this.#length)
+    if (this.#bytes.length > keptBytes) this.#bytes = Buffer.from(rest)
+    else this.#bytes.set(rest)
+    this.#length = rest.length
+    this.#needed = prefixBytes
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(length)
+    this.#bytes.copy(larger, 0, 0, this.#length)
+    this.#bytes = larger
   }
 }
