@@ -1,5 +1,5 @@
 /** Whether an index can serve a query. */
-import type { JsonIndex, PlannedQuery, RejectionReason } from './planned-query.ts'
+import type { JsonIndex, PlannedQuery, RejectionReason, UseIndex } from './planned-query.ts'
 import type { SelectorFields } from './selector-fields.ts'
 
 export type UnusableReason = Extract<
@@ -11,15 +11,15 @@ const alwaysPresent = ['_id', '_rev']
 
 /** Returns why the index cannot serve the query, or null when it can. */
 export function analyseIndex(query: PlannedQuery, fields: SelectorFields, index: JsonIndex): UnusableReason | null {
-  if (index.partialFilter !== undefined && !isAskedFor(query, index)) return 'is_partial'
+  if (index.partialFilter !== undefined && !isNamed(query.useIndex, index)) return 'is_partial'
   if (index.partitioned !== (query.partition !== null)) return 'scope_mismatch'
   if (!hasAllMatches(query, fields, index)) return 'field_mismatch'
   return servesSort(query, fields, index) ? null : 'sort_order_mismatch'
 }
 
-function isAskedFor({ useIndex }: PlannedQuery, index: JsonIndex): boolean {
-  return useIndex !== null && useIndex.ddoc === index.ddoc
-    && (useIndex.name === undefined || useIndex.name === index.name)
+/** Whether a query names the index. */
+export function isNamed(useIndex: UseIndex | null, { ddoc, name }: JsonIndex): boolean {
+  return useIndex !== null && useIndex.ddoc === ddoc && (useIndex.name ?? name) === name
 }
 
 /** Whether each document of the result has a row. Documents without a field of the sort are not in the result. */
