@@ -10,10 +10,13 @@ const quickBugs = [
   'reused-incarnation', 'filling-counts',
   'skipped-change', 'token-of-one-range', 'lost-wake-up', 'forgotten-attachment', 'collected-while-named',
   'rows-of-replaced-revisions', 'rows-out-of-order', 'index-skips-purges',
+  'find-loses-matches',
 ]
 /** The first seed; the seed before it rests for hours of simulated time. */
 const quickSeedsFrom = 2
 const quickSeedsMax = 30
+/** With an earlier seed, the planted bug is found after one step, so that there is nothing to shorten. */
+const minimisedSeedsFrom = 5
 
 describe('planted bugs', function () {
   this.timeout(60_000)
@@ -40,7 +43,7 @@ describe('the minimiser', function () {
   const bug = plantedBugs.find(({ name }) => name === 'count-before-durable')!
 
   it('finds a shorter schedule that fails in the same way, and that can be replayed', async () => {
-    const seed = (await huntBug(bug, quickSeedsFrom, quickSeedsMax))!.lastSeed
+    const seed = (await huntBug(bug, minimisedSeedsFrom, quickSeedsMax))!.lastSeed
     const found = await minimise({ seed, runsMax: 60, hooks: () => ({ plant: bug.plant() }) })
     expect(found!.result.failure!.finder).to.equal('durable-acknowledgement')
     expect(found!.result.steps.length).to.be.below(found!.stepsBefore)

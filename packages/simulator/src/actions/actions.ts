@@ -3,6 +3,7 @@ import { attachmentActions } from './attachment-actions.ts'
 import { bulkActions } from './bulk-actions.ts'
 import { databaseActions } from './database-actions.ts'
 import { documentActions } from './document-actions.ts'
+import { findActions } from './find-actions.ts'
 import { localDocumentActions } from './local-document-actions.ts'
 import { purgeActions } from './purge-actions.ts'
 import { validationActions } from './validation-actions.ts'
@@ -21,4 +22,5 @@ export const actions: readonly SwarmAction[] = [
   ...purgeActions,
   ...viewActions,
   ...validationActions,
+  ...findActions,
 ]

@@ -2,6 +2,7 @@ import { shardKey } from '@sectional/core'
 import type { ShardId } from '@sectional/core'
 import { IndexReading } from '../views/index-reading.ts'
 import { naiveRows } from '../views/naive-view.ts'
+import { indexDefinitionOf, swarmIndexes } from '../views/swarm-indexes.ts'
 import { sourceOf, swarmViews } from '../views/view-functions.ts'
 import { wholeView } from '../views/view-query.ts'
 import type { Dice } from '../world/dice.ts'
@@ -14,6 +15,15 @@ import { wholeDifference } from './views-exact.ts'
 const inspectionsMax = 8
 /** Milliseconds after which an inspection is given up, because its node has crashed or is paused, for instance. */
 const inspectionMsMax = 20_000
+
+/** The indexes of views and of Mango, with the views that give their rows. */
+const inspected = [
+  ...swarmViews.map(view => {
+    const { map, reduce = null } = sourceOf(view)
+    return { view, definition: { kind: 'javascript', map, reduce, options: {} } }
+  }),
+  ...swarmIndexes.map(index => ({ view: index.view, definition: indexDefinitionOf(index) })),
+]
 
 /**
  * Compares single indexes with the documents of their replica while the clients work and faults are active. It counts
@@ -44,11 +54,9 @@ export class IndexInspector {
 
   async #inspect(node: SimulatedNode): Promise<void> {
     const shards = shardsOn(node)
-    const view = this.#dice.pick(swarmViews)
+    const { view, definition } = this.#dice.pick(inspected)
     if (shards.length === 0 || node.indexes === undefined) return
     const shard = this.#dice.pick(shards)
-    const { map, reduce = null } = sourceOf(view)
-    const definition = { kind: 'javascript', map, reduce, options: {} }
     const replica = node.indexes(shard)
     let found
     try {
@@ -65,7 +73,8 @@ export class IndexInspector {
     this.compared++
     const problem = wholeDifference(found, naiveRows(view, mappedBodies(contents.documents)))
     if (problem === null) return
-    this.#world.fail('safety', 'indexes-exact', `the index of ${map} on ${node.name}, ${shardKey(shard)} ${problem}`)
+    const where = `the index of ${definition.map} on ${node.name}, ${shardKey(shard)}`
+    this.#world.fail('safety', 'indexes-exact', `${where} ${problem}`)
   }
 }
 

@@ -5,7 +5,7 @@ import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
 import { isDamage } from './disk-contents.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
-import { usedViews } from './used-views.ts'
+import { usedQueryIndexes, usedViews } from './used-views.ts'
 
 /** Asks a node to remove the indexes that are not used. All nodes must run. */
 export async function cleanViews(world: World, databases: ReadonlyMap<string, FinalDatabase>): Promise<Findings> {
@@ -24,7 +24,8 @@ export async function cleanViews(world: World, databases: ReadonlyMap<string, Fi
 export async function unusedIndexes(
   nodes: readonly SimulatedNode[], databases: ReadonlyMap<string, FinalDatabase>,
 ): Promise<Findings> {
-  const used = new Set([...databases.values()].flatMap(final => usedViews(final).map(({ index }) => index)))
+  const used = new Set([...databases.values()]
+    .flatMap(final => [...usedViews(final), ...usedQueryIndexes(final)].map(({ index }) => index)))
   const histories = new Set([...databases.values()].flatMap(({ replicas }) => replicas.map(({ history }) => history)))
   const findings: string[] = []
   for (const { disk, name } of nodes) {

@@ -1,6 +1,8 @@
-/** The views that the design documents of a database define at the end of a run, and the documents that they map. */
+/** The views and indexes that the design documents of a database define at the end of a run, and their documents. */
 import { indexId, viewDefinitions } from '@sectional/core'
 import type { IndexDefinition } from '@sectional/core'
+import { indexDefinitionOf, indexOfSource } from '../views/swarm-indexes.ts'
+import type { IndexSource } from '../views/swarm-indexes.ts'
 import { viewOfSource } from '../views/view-functions.ts'
 import type { MappedBody, SwarmView, ViewSource } from '../views/view-functions.ts'
 import type { DocumentContents } from './disk-contents.ts'
@@ -17,13 +19,31 @@ export interface UsedView {
 }
 
 export function usedViews({ documents, record }: FinalDatabase): readonly UsedView[] {
-  return [...documents].flatMap(([design, { leaves: [winner] }]) => {
-    if (!design.startsWith('_design/') || winner === undefined || winner.deleted) return []
-    const body = JSON.parse(winner.body)
+  return designDocuments(documents).flatMap(([design, body]) => {
     const sources: Readonly<Record<string, ViewSource>> = body.views
     return [...viewDefinitions(body, record)].map(([name, definition]): UsedView => ({
       design, name, definition, index: indexId(definition), view: viewOfSource(sources[name]!),
     }))
+  })
+}
+
+/** Returns Mango's indexes, with the views that have the same rows. */
+export function usedQueryIndexes({ documents }: FinalDatabase): readonly UsedView[] {
+  return designDocuments(documents).flatMap(([design, body]) => {
+    if (body.language !== 'query') return []
+    return Object.entries<IndexSource>(body.views).map(([name, source]): UsedView => {
+      const index = indexOfSource(source)
+      const definition = indexDefinitionOf(index)
+      return { design, name, definition, index: indexId(definition), view: index.view }
+    })
+  })
+}
+
+/** Returns the ids and bodies of the design documents that are not deleted. */
+function designDocuments(documents: ReadonlyMap<string, DocumentContents>): readonly (readonly [string, any])[] {
+  return [...documents].flatMap(([id, { leaves: [winner] }]) => {
+    const isUsed = id.startsWith('_design/') && winner?.deleted === false
+    return isUsed ? [[id, JSON.parse(winner.body)] as const] : []
   })
 }
 

@@ -13,7 +13,7 @@ import type { Dice } from '../world/dice.ts'
 import type { Answer } from '../world/answer.ts'
 import type { World } from '../world/world.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
-import { mappedBodies, usedViews } from './used-views.ts'
+import { mappedBodies, usedQueryIndexes, usedViews } from './used-views.ts'
 import type { UsedView } from './used-views.ts'
 
 const queriesOfView = 3
@@ -48,7 +48,8 @@ export async function viewsExact(
   return findings
 }
 
-async function sendUntil(attempts: number, send: () => Promise<Answer>): Promise<Answer> {
+/** Sends a request again until it is answered 200, at most so often. */
+export async function sendUntil(attempts: number, send: () => Promise<Answer>): Promise<Answer> {
   const answer = await send()
   return answer.status === 200 || attempts <= 1 ? answer : sendUntil(attempts - 1, send)
 }
@@ -63,8 +64,8 @@ function answerDifference(
 }
 
 /**
- * The index of every view on every replica has the rows and reductions that the replica's own documents have, after it
- * was brought up to date. The indexes of all replicas of a range have the same version.
+ * The index of every view, and every index of Mango, has on every replica the rows and reductions that the replica's
+ * own documents have, after it was brought up to date. The indexes of all replicas of a range have the same version.
  */
 export async function indexesExact(
   world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, attempts: number,
@@ -73,7 +74,7 @@ export async function indexesExact(
   const findings: string[] = []
   for (const final of databases.values()) {
     const { record: { incarnation }, replicas } = final
-    for (const used of usedViews(final)) {
+    for (const used of [...usedViews(final), ...usedQueryIndexes(final)]) {
       const versions = new Map<string, string>()
       for (const { node: name, range, documents } of replicas) {
         const { indexes } = world.nodes.find(node => node.name === name)!

@@ -67,7 +67,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'forgotten-attachment',
     does: 'an edit that adds an attachment removes the last of the attachments that the document already had',
-    caughtBy: ['attachments-kept'],
+    caughtBy: ['attachments-kept', 'replicas-equal'],
   }, replica => ({
     updateDocuments: (request, context) => replica.updateDocuments({
       ...request,

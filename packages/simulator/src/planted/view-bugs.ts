@@ -9,7 +9,7 @@ import type { PlantedBug } from './planted-bug.ts'
 
 /** Characters before the kind of a record (packages/shard/src/indexes/index-keys.ts). */
 const keyPrefixLength = 4
-const wrongRows = ['views-exact', 'indexes-exact', 'view-answers', 'views-fresh']
+const wrongRows = ['views-exact', 'indexes-exact', 'view-answers', 'views-fresh', 'finds-exact', 'find-answers']
 
 export const viewBugs: readonly PlantedBug[] = [
   changesBug('index-skips-purges', 'an index does not read purges, so that it keeps the rows of purged documents',
@@ -107,6 +107,17 @@ export const viewBugs: readonly PlantedBug[] = [
       scanIndex: ({ skip = 0, ...request }, context) =>
         indexes.scanIndex({ ...request, skip: skip === 0 ? 0 : skip + 1 }, context),
     })),
+  indexBug('find-loses-matches', 'one match in seven is missing in the answers of a replica', ['finds-exact'],
+    indexes => {
+      const loses = everyNth(7)
+      return {
+        find: async function* (request, context) {
+          for await (const page of indexes.find(request, context)) {
+            yield page.filter(({ kind }) => kind !== 'found' || !loses())
+          }
+        },
+      }
+    }),
   indexBug('cleanup-forgets', 'a cleanup of views removes nothing', ['unused-indexes'], () => ({
     dropIndexes: async () => {},
   })),

@@ -2,9 +2,10 @@
  * One run of a seed. It draws the options, lets clients work during faults, then ends every fault and requires that the
  * cluster comes to rest in one state. Checkers examine the history and the contents of the disks.
  */
-import type { FinalChecker } from '../actions/action.ts'
+import type { FinalChecker, SwarmAction } from '../actions/action.ts'
 import { actions } from '../actions/actions.ts'
 import { createDatabase } from '../actions/database-actions.ts'
+import { findActions } from '../actions/find-actions.ts'
 import { viewActions } from '../actions/view-actions.ts'
 import { acknowledgedKept } from '../checkers/acknowledged-kept.ts'
 import { attachmentsReadable } from '../checkers/attachments-readable.ts'
@@ -21,6 +22,7 @@ import { keptDatabases } from '../checkers/kept-databases.ts'
 import { IndexInspector } from '../checkers/index-inspector.ts'
 import { MetadataLog } from '../checkers/metadata-log.ts'
 import { conflictsAreFinal, oneSuccess } from '../checkers/edit-outcomes.ts'
+import { findsExact } from '../checkers/finds-exact.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
 import { cleanViews, unusedIndexes } from '../checkers/unused-indexes.ts'
@@ -178,7 +180,7 @@ class SwarmRun {
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
-    if (this.#hasViews) this.#demand('unused-indexes', await unusedIndexes(world.nodes, databases))
+    if (this.#hasIndexes) this.#demand('unused-indexes', await unusedIndexes(world.nodes, databases))
     this.#demand('blobs-kept', await blobsKept(world.nodes, unnamed, this.#disks.damagedBlobs))
     this.#check(this.#finalState(databases))
   }
@@ -236,7 +238,7 @@ class SwarmRun {
     let over = false
     const readers = Array.from({ length: this.#options.readers }, (_, index) => this.#reader(`r${index + 1}`))
     const reading = Promise.all(readers.map(reader => reader.run(() => over)))
-    const inspecting = this.#hasViews
+    const inspecting = this.#hasIndexes
       ? this.#inspector.run(this.#options.thinkMs * inspectionThinks, () => over)
       : undefined
     await Promise.all(Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody).run()))
@@ -350,17 +352,26 @@ class SwarmRun {
       attachmentsReadable(this.#world, this.#dice.fork('attachments at rest'), databases, this.history.operations)))
   }
 
-  get #hasViews(): boolean {
-    return viewActions.some(({ name }) => this.#options.operations[name]! > 0)
+  /** Whether clients define views or Mango's indexes. */
+  get #hasIndexes(): boolean {
+    return this.#hasAnyOf(viewActions) || this.#hasAnyOf(findActions)
+  }
+
+  #hasAnyOf(chosen: readonly SwarmAction[]): boolean {
+    return chosen.some(({ name }) => this.#options.operations[name]! > 0)
   }
 
   async #checkViews(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
-    if (!this.#hasViews) return
+    if (!this.#hasIndexes) return
     const world = this.#world
     const dice = this.#dice.fork('views at rest')
     // A read that meets a damaged record of an index fails, and the next one reads the index that was built again.
     const attempts = 1 + this.#disks.damagedIndexes
     this.#demand('views-exact', await world.run(() => viewsExact(world, dice, databases, attempts)))
+    if (this.#hasAnyOf(findActions)) {
+      const drawn = this.#dice.fork('finds at rest')
+      this.#demand('finds-exact', await world.run(() => findsExact(world, drawn, databases, attempts)))
+    }
     this.#demand('unused-indexes', await world.run(() => cleanViews(world, databases)))
     this.#demand('indexes-exact', await world.run(() => indexesExact(world, dice, databases, attempts)))
   }

@@ -1,0 +1,41 @@
+/** Compares queries by selector with a filter of all documents, after the cluster has come to rest. */
+import { drawSelector } from '../views/swarm-selectors.ts'
+import type { Dice } from '../world/dice.ts'
+import type { World } from '../world/world.ts'
+import type { FinalDatabase, Findings } from './final-state.ts'
+import { mappedBodies, usedQueryIndexes } from './used-views.ts'
+import { sendUntil } from './views-exact.ts'
+
+const selectorsOfDatabase = 4
+/** More documents than a database of the swarm has. */
+const limit = 10_000
+
+/**
+ * Queries by selector through any node find the documents that match, with the index that is chosen and with each index
+ * that can be named.
+ *
+ * @param attempts how often a query that fails is sent
+ */
+export async function findsExact(
+  world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, attempts: number,
+): Promise<Findings> {
+  const findings: string[] = []
+  for (const [database, final] of databases) {
+    const documents = mappedBodies(final.documents)
+    const named = usedQueryIndexes(final).map(({ design, name }) => ({ use_index: [design, name] }))
+    for (let count = 0; count < selectorsOfDatabase; count++) {
+      const { selector, matches } = drawSelector(dice)
+      const expected = documents.filter(matches).map(({ _id }) => _id).sort()
+      for (const choice of [{}, ...named]) {
+        const node = dice.pick(world.nodes).number
+        const query = { selector, limit, fields: ['_id'], ...choice }
+        const { status, body } = await sendUntil(attempts, () => world.send(node, 'POST', `/${database}/_find`, query))
+        const found = status === 200 ? body.docs.map(({ _id }: { readonly _id: string }) => _id).sort() : undefined
+        if (JSON.stringify(found) === JSON.stringify(expected)) continue
+        findings.push(`${database}/_find ${JSON.stringify(query)} through node ${node} is answered ${status} `
+          + `${JSON.stringify(found ?? body)}, not ${JSON.stringify(expected)}`)
+      }
+    }
+  }
+  return findings
+}
