@@ -4,7 +4,7 @@
  * administrators.
  */
 import { ApiError, designPrefix } from '@sectional/core'
-import { isDatabaseAdmin } from '../authentication/authorization.ts'
+import { isDatabaseAdmin, requireDatabaseAdmin } from '../authentication/authorization.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { ownerOf } from '../authentication/user-account.ts'
 
@@ -12,7 +12,8 @@ import { ownerOf } from '../authentication/user-account.ts'
  * Checks a request to the database of users. Writes are checked again for each document (`withUserDocuments`).
  *
  * @param resource name of the route
- * @throws ApiError `missing` for documents of others, `forbidden` for design documents, `not_server_admin` otherwise
+ * @throws ApiError `missing` for documents of others, `forbidden` for design documents and queries, `not_server_admin`
+ * otherwise
  */
 export function checkUserDocumentAccess(resource: string, request: RequestContext): void {
   if (isDatabaseAdmin(request.user, request.database)) return
@@ -20,6 +21,7 @@ export function checkUserDocumentAccess(resource: string, request: RequestContex
     case 'database': case 'bulk-docs': case 'security': return
     case 'document': case 'attachment': return checkDocument(request)
     case 'design-document': return checkDesign(request)
+    case 'find': case 'explain': case 'index': return requireDatabaseAdmin(request.user, request.database)
     default: throw new ApiError('not_server_admin')
   }
 }

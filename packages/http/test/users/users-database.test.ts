@@ -405,9 +405,13 @@ describe('the users database', () => {
         await node.get('/_users/_design/d/_list/l/v', bob), await node.post('/_users/_design/d/_update/u', {}, bob),
         await node.get('/_users/_design/d/_rewrite/x', bob), await node.get('/_users/_local/x', bob),
         await node.post('/_users/_bulk_get', { docs: [{ id: idOf('ann') }] }, bob),
-        await node.post('/_users/_revs_diff', {}, bob), await node.post('/_users/_find', {}, bob),
+        await node.post('/_users/_revs_diff', {}, bob),
       ]
       for (const answer of answers) expect(outcome(answer)).to.deep.equal([401, 'You are not a server admin.'])
+      for (const path of ['_find', '_explain', '_index']) {
+        const query = await node.post(`/_users/${path}`, { selector: {}, index: { fields: ['name'] } }, bob)
+        expect(outcome(query), path).to.deep.equal([403, 'You are not a db or server admin.'])
+      }
       expect(outcome(await node.get('/_users/_design/d', bob))).to.deep.equal([
         403, 'Only administrators can view design docs in the users database.',
       ])
