@@ -25,8 +25,10 @@ export const folders = {
     'sequences': ['.', 'contracts', 'encoding', 'sharding', 'time'],
     'replica-memory': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
     'replica-suite': ['.', 'contracts', 'revisions', 'sequences', 'sharding'],
-    'index-memory': ['contracts', 'encoding', 'json', 'mango', 'selectors', 'views'],
-    'index-suite': ['collation', 'contracts', 'index-memory', 'json', 'mango', 'replica-memory', 'revisions', 'views'],
+    'index-memory': ['aggregates', 'contracts', 'encoding', 'json', 'mango', 'selectors', 'views'],
+    'index-suite': [
+      'aggregates', 'collation', 'contracts', 'index-memory', 'json', 'mango', 'replica-memory', 'revisions', 'views',
+    ],
   },
   runtime: {
     'clock': [],

@@ -52,9 +52,22 @@ export function parseAggregateQuery({ group_by: groupBy = [], aggregates }: Json
 }
 
 /** Returns the names of all fields that the query reads of a document. */
-export function aggregateFields({ groupBy, aggregates }: AggregateQuery): readonly string[] {
-  const paths = [...groupBy, ...aggregates.flatMap(({ path }) => path === null ? [] : [path])]
-  return [...new Set(paths.map(formatFieldPath))]
+export function aggregateFields(query: AggregateQuery): readonly string[] {
+  return [...new Set(aggregatePaths(query).map(formatFieldPath))]
+}
+
+/** Returns the paths to all fields that the query reads of a document. */
+export function aggregatePaths({ groupBy, aggregates }: AggregateQuery): readonly FieldPath[] {
+  return [...groupBy, ...aggregates.flatMap(({ path }) => path === null ? [] : [path])]
+}
+
+/** Returns JSON from which `parseAggregateQuery` reads an equal query. */
+export function aggregateJson({ groupBy, aggregates }: AggregateQuery): JsonObject {
+  return {
+    group_by: groupBy.map(formatFieldPath),
+    aggregates: Object.fromEntries(aggregates.map(({ name, function: operator, path }) =>
+      [name, { [operator]: path === null ? true : formatFieldPath(path) }])),
+  }
 }
 
 function readAggregate(name: string, value: unknown): Aggregate {

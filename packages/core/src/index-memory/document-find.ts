@@ -1,11 +1,13 @@
 /** The verb `find` in its simplest form: everything is examined before the first page of the answer. */
+import { parseAggregateQuery } from '../aggregates/aggregate-query.ts'
+import { Aggregation } from '../aggregates/aggregation.ts'
 import type {
   FindProgress, FindRequest, FoundDocument, IndexDefinition, ReadDocuments, ScannedPlace,
 } from '../contracts/index-replica.ts'
 import { progressKeysMax, scanOrder } from '../contracts/index-replica.ts'
 import type { CallContext, DocumentRow } from '../contracts/shard-replica.ts'
 import { ReplicaError } from '../contracts/shard-replica.ts'
-import { parseJson, parseText } from '../json/json-text.ts'
+import { parseJson, parseJsonObject, parseText } from '../json/json-text.ts'
 import { parseQueryIndex } from '../mango/query-index.ts'
 import { rowDocument, selectorDocument } from '../mango/selector-document.ts'
 import { type FieldPath, parseFieldPaths } from '../selectors/field-path.ts'
@@ -30,7 +32,10 @@ export async function findDocuments(
     ? await allDocuments(documents, request, context)
     : indexRows(index.content, request)
   const found: (FoundDocument | FindProgress)[] = []
-  const { limit = Infinity } = request
+  const { limit = Infinity, aggregate } = request
+  const isListed = request.countOnly !== true && aggregate === undefined
+  const query = aggregate === undefined ? undefined : suitable(() => parseAggregateQuery(parseJsonObject(aggregate)))
+  let aggregation = query && new Aggregation(query)
   let matches = 0
   let since = { keysExamined: 0, documentsExamined: 0, matches: 0 }
   for (const [at, candidate] of candidates.entries()) {
@@ -43,10 +48,13 @@ export async function findDocuments(
     if (seen !== undefined && !candidate.place.id.startsWith('_design/') && matchesSelector(selector, seen)) {
       matches++
       since.matches++
-      if (request.countOnly !== true) found.push(foundDocument(candidate, document, request))
+      aggregation?.add(seen)
+      if (isListed) found.push(foundDocument(candidate, document, request))
     }
     if (since.keysExamined < progressKeysMax && matches < limit && at < candidates.length - 1) continue
-    found.push({ kind: 'progress', ...candidate.place, ...since })
+    const groups = aggregation !== undefined && since.matches > 0 && { groups: aggregation.encode() }
+    found.push({ kind: 'progress', ...candidate.place, ...since, ...groups })
+    aggregation = query && new Aggregation(query)
     since = { keysExamined: 0, documentsExamined: 0, matches: 0 }
   }
   return found

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { aggregateJson, parseAggregateQuery } from '../aggregates/aggregate-query.ts'
+import { Aggregation } from '../aggregates/aggregation.ts'
 import { SortKeyEncoder } from '../collation/sort-key.ts'
 import type { FindProgress, FindRequest, FindRow, FoundDocument, RowRange } from '../contracts/index-replica.ts'
 import { indexId, progressKeysMax } from '../contracts/index-replica.ts'
@@ -120,6 +122,30 @@ export function findCases(fixture: IndexFixture): void {
         assert.deepEqual([counted.found, sums(counted)[2]], [[], 2])
         assert.equal(sums(await finder.find({ source, countOnly: true, limit: 2 }))[2], 2)
       }
+    })
+
+    it('aggregates the matches in place of a list of them', async () => {
+      const many = Array.from({ length: progressKeysMax + 50 }, (_, at) => [`m${at}`, { age: at % 3, name: 'many' }])
+      await finder.write({ ...people, ...Object.fromEntries(many) as Record<string, JsonObject> })
+      const query = parseAggregateQuery({ group_by: ['age'], aggregates: { n: { $count: true } } })
+      const aggregate = JSON.stringify(aggregateJson(query))
+      const match = { name: { $gt: 'Anna' }, age: { $gte: 1 } }
+      for (const request of [
+        { source: documents.source }, { source: throughIndex() }, { source: throughIndex(), documents: 'none' },
+      ] as const) {
+        const answer = await finder.find({ ...request, match, aggregate })
+        assert.deepEqual(answer.found, [])
+        const aggregation = new Aggregation(query)
+        for (const { groups } of answer.progress) if (groups !== undefined) aggregation.addEncoded(groups)
+        assert.deepEqual(aggregation.rows(), [
+          '{"key":{"age":1},"value":{"n":350}}', '{"key":{"age":2},"value":{"n":350}}',
+          '{"key":{"age":20},"value":{"n":1}}', '{"key":{"age":30},"value":{"n":1}}',
+        ])
+        assert.equal(sums(answer)[2], 702)
+      }
+      const none = await finder.find({ match: { age: 99 }, aggregate })
+      assert.deepEqual(none.progress.map(({ groups }) => groups), none.progress.map(() => undefined))
+      await assertFails(finder.find({ aggregate: '{"aggregates":1}' }), 'protocol')
     })
 
     it('ends with its progress up to the last place that was examined', async () => {

@@ -11,7 +11,7 @@ import { addKey, decodeHead, decodePlace, decodeRead, encodeHead, encodePlace, e
 export const findCodec: CodecOf<typeof indexVerbs.find> = {
   since: 4,
   rows: 'found',
-  encodeRequest: ({ selector, source, descending, after, limit, documents, countOnly }) => ({
+  encodeRequest: ({ selector, source, descending, after, limit, documents, countOnly, aggregate }) => ({
     selector,
     ...(source.kind === 'index'
       ? { index: encodeRead({ ...source, descending, ...(limit !== undefined && { limit }) }) }
@@ -20,8 +20,9 @@ export const findCodec: CodecOf<typeof indexVerbs.find> = {
     body: documents !== 'none',
     leaves: documents === 'leaves',
     countOnly,
+    aggregate,
   }),
-  decodeRequest: ({ selector, source, index, documents, after, body, leaves, countOnly }) => {
+  decodeRequest: ({ selector, source, index, documents, after, body, leaves, countOnly, aggregate }) => {
     const place = after && decodePlace(after)
     return {
       selector,
@@ -29,12 +30,14 @@ export const findCodec: CodecOf<typeof indexVerbs.find> = {
       ...(place && { after: place }),
       documents: leaves ? 'leaves' : body ? 'winner' : 'none',
       ...(countOnly && { countOnly: true }),
+      ...(aggregate !== null && { aggregate }),
     }
   },
   encodeRow: (row, payload) => {
     switch (row.kind) {
       case 'head': return encodeHead(row)
-      case 'progress': return { ...encodeRowPlace(row, payload), progress: row }
+      case 'progress':
+        return { ...encodeRowPlace(row, payload), progress: row, groupsLength: payload.addOptional(row.groups) }
       case 'found': return encodeFound(row, payload)
     }
   },
@@ -42,7 +45,10 @@ export const findCodec: CodecOf<typeof indexVerbs.find> = {
     if (message.head !== null) return decodeHead(message.head)
     const place = { range: message.range, key: takeKey(message.keyLength, payload), id: message.id,
       number: message.number }
-    if (message.progress !== null) return { kind: 'progress', ...place, ...decodeNumbers(message.progress) }
+    if (message.progress !== null) {
+      const groups = payload.takeOptional(message.groupsLength)
+      return { kind: 'progress', ...place, ...decodeNumbers(message.progress), ...(groups && { groups }) }
+    }
     const value = payload.take(message.valueLength)
     const body = payload.takeOptional(message.bodyLength)
     return {

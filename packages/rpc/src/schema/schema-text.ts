@@ -408,6 +408,7 @@ message Find {
   bool body = 5;
   bool leaves = 6;
   bool count_only = 7;
+  optional string aggregate = 8;
 }
 message FindDocuments { Bound start = 1; Bound end = 2; bool descending = 3; optional uint32 limit = 4; }
 message FoundRows { repeated FoundRow rows = 1; }
@@ -423,6 +424,7 @@ message FoundRow {
   optional uint32 body_length = 9;
   repeated Attachment attachments = 10;
   Leaves leaves = 11;
+  optional uint32 groups_length = 12;
 }
 message FindProgress { double keys_examined = 1; double documents_examined = 2; double matches = 3; }
 message IndexInfo { string index = 1; }

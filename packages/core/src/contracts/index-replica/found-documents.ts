@@ -44,6 +44,11 @@ export interface FindRequest {
   readonly documents: 'none' | 'winner' | 'leaves'
   /** Count the matches (`FindProgress.matches`), and do not list them. The answer has no `FoundDocument`. */
   readonly countOnly?: boolean
+  /**
+   * Aggregate the matches (`FindProgress.groups`), and do not list them: JSON text that `parseAggregateQuery` accepts.
+   * With an index and `documents: 'none'`, the index must have all fields that it names, too.
+   */
+  readonly aggregate?: string
 }
 
 /**
@@ -72,6 +77,11 @@ export interface FindProgress extends ScannedPlace {
   /** Documents that were read. */
   readonly documentsExamined: number
   readonly matches: number
+  /**
+   * The aggregated matches since the previous progress row, as `Aggregation.encode` returns them. Absent: there were
+   * none, or the request has no `aggregate`.
+   */
+  readonly groups?: Uint8Array
 }
 
 /** An answer over an index begins with its head. An answer over documents has no head. */

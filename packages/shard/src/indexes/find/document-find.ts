@@ -35,7 +35,7 @@ async function* findByDocuments(
 ): AsyncGenerator<readonly FindRow[]> {
   const { documents, clock, turns } = parts
   const selector = new DocumentSelector(request, parts)
-  const answer = new FindAnswer(request, clock)
+  const answer = new FindAnswer(request, clock, selector.groups)
   if (answer.isComplete) return
   const call = { timeoutMs: documentCallMs, history }
   for await (const page of documents.scanDocuments(documentScan(request), call)) {

@@ -4,6 +4,7 @@ import {
   type ScannedPlace, SelectorError, StoredSelector,
 } from '@sectional/core'
 import type { Clock, Machine } from '@sectional/runtime'
+import { MatchGroups } from './match-groups.ts'
 
 interface PatternParts { readonly clock: Clock; readonly machine: Pick<Machine, 'testInTime'> }
 
@@ -13,10 +14,13 @@ export class DocumentSelector {
   readonly #documents: FindRequest['documents']
   /** Bounds the time of the selector's patterns. */
   readonly #budget: PatternBudget
+  /** Aggregates what matches; undefined when the request does not ask for it. */
+  readonly groups: MatchGroups | undefined
 
-  /** @throws ReplicaError `protocol` when the selector is not valid */
-  constructor({ selector, documents }: FindRequest, { clock, machine }: PatternParts) {
+  /** @throws ReplicaError `protocol` when the selector or the aggregation is not valid */
+  constructor({ selector, documents, aggregate }: FindRequest, { clock, machine }: PatternParts) {
     this.#documents = documents
+    this.groups = aggregate === undefined ? undefined : new MatchGroups(aggregate)
     this.#budget = new PatternBudget(clock, machine)
     try {
       this.#selector = new StoredSelector(parseSelector(parseJson(selector)), this.#budget.testInTime)
@@ -37,6 +41,7 @@ export class DocumentSelector {
     const leaves = this.#documents === 'leaves' ? document.leaves : undefined
     const stored = { id, revision, body, ...(attachments && { attachments }), ...(leaves && { leaves }) }
     if (!this.#inTime(() => this.#selector.matches(stored))) return undefined
+    this.groups?.add(stored)
     const { range, key, number } = place
     const found = { kind: 'found', range, key, id, number, value, revision } as const
     if (this.#documents === 'none') return found
@@ -53,8 +58,10 @@ export class DocumentSelector {
     { range, key, id, number }: ScannedPlace, value: Uint8Array, fields: readonly FieldPath[],
   ): FoundDocument | undefined {
     const values = parseText(decodeViewRow(value).key) as readonly unknown[]
-    const isMatch = this.#inTime(() => this.#selector.matchesMembers(rowDocument(id, fields, values)))
-    return isMatch ? { kind: 'found', range, key, id, number, value } : undefined
+    const document = rowDocument(id, fields, values)
+    if (!this.#inTime(() => this.#selector.matchesMembers(document))) return undefined
+    this.groups?.addMembers(document)
+    return { kind: 'found', range, key, id, number, value }
   }
 
   #inTime(test: () => boolean): boolean {

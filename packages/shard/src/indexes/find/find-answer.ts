@@ -1,6 +1,7 @@
 import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace } from '@sectional/core'
 import { progressKeysMax, progressMsMax } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
+import type { MatchGroups } from './match-groups.ts'
 
 /** A page ends with the match that reaches one of these numbers of matches and bytes. */
 const pageRowsMax = 128
@@ -12,7 +13,8 @@ const pageBytesMax = 1024 * 1024
  */
 export class FindAnswer {
   readonly #clock: Clock
-  readonly #countOnly: boolean
+  readonly #listsMatches: boolean
+  readonly #groups: MatchGroups | undefined
   /** Number of matches after which the answer ends. */
   #left: number
   #page: FindRow[] = []
@@ -24,10 +26,12 @@ export class FindAnswer {
   #place: ScannedPlace | undefined
   #pageDue: number
 
-  constructor({ limit = Infinity, countOnly = false }: FindRequest, clock: Clock) {
+  /** @param groups receive each match before `found` is called; absent: the request does not ask for them */
+  constructor({ limit = Infinity, countOnly = false }: FindRequest, clock: Clock, groups?: MatchGroups) {
     this.#clock = clock
     this.#left = limit
-    this.#countOnly = countOnly
+    this.#listsMatches = !countOnly && groups === undefined
+    this.#groups = groups
     this.#pageDue = clock.monotonic() + progressMsMax
   }
 
@@ -52,7 +56,7 @@ export class FindAnswer {
     this.examined(match, documents)
     this.#left--
     this.#matches++
-    if (this.#countOnly) return
+    if (!this.#listsMatches) return
     this.#page.push(match)
     this.#bytes += match.key.length + match.value.length + (match.body?.length ?? 0)
   }
@@ -72,9 +76,11 @@ export class FindAnswer {
   }
 
   #progress({ range, key, id, number }: ScannedPlace): FindProgress {
+    const groups = this.#groups?.take()
     return {
       kind: 'progress', range, key, id, number,
       keysExamined: this.#keysExamined, documentsExamined: this.#documentsExamined, matches: this.#matches,
+      ...(groups && { groups }),
     }
   }
 }

@@ -25,7 +25,7 @@ export async function* findByIndex(
 ): AsyncGenerator<readonly FindRow[]> {
   const fields = indexFields(definition)
   const selector = new DocumentSelector(request, parts)
-  const answer = new FindAnswer(request, parts.clock)
+  const answer = new FindAnswer(request, parts.clock, selector.groups)
   yield [{ kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }]
   if (answer.isComplete) return
   const find = new IndexFind(parts, selector, answer, request, fields, snapshot.state.history)
