@@ -33,6 +33,7 @@ import { openLocalDocument } from './coordinator/local-document-open.ts'
 import { updateLocalDocument } from './coordinator/local-document-update.ts'
 import { listLocalDocuments } from './coordinator/local-documents-list.ts'
 import { find } from './find/find.ts'
+import { aggregateMatches } from './find/match-aggregation.ts'
 import { countMatches } from './find/match-count.ts'
 import { estimateRows } from './find/range-estimate.ts'
 import type { FindScope } from './find/find-scope.ts'
@@ -202,6 +203,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
     },
     find: async (db, query, context) => find(present(viewScope), db, query, context),
     countMatches: async (db, query, context) => countMatches(present(viewScope), db, query, context),
+    aggregateMatches: async (db, query, context) => aggregateMatches(present(viewScope), db, query, context),
     estimateRows: async (db, candidates, read, context) =>
       estimateRows(present(viewScope), db, candidates, read, context),
     tryView: async (db, definition, rows, { signal }) => present(views).tryView(db, definition, rows, signal),

@@ -4,6 +4,7 @@ import { dispatch, type Routes } from './pipeline/dispatch.ts'
 import type { Access, Handler, Resource } from './pipeline/resource.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { Router } from './pipeline/router.ts'
+import { postAggregate, postAggregateInPartition } from './routes/aggregate.ts'
 import { deleteAttachment, getAttachment, putAttachment } from './routes/attachment.ts'
 import { postBulkDocuments } from './routes/bulk-docs.ts'
 import { postBulkGet } from './routes/bulk-get.ts'
@@ -198,6 +199,7 @@ function findResources(): Readonly<Record<string, Resource>> {
   const index = resource('index', 'member', 'DELETE', { DELETE: deleteIndex })
   return {
     '/_find': resource('find', 'member', 'POST', { POST: postFind }),
+    '/_aggregate': resource('aggregate', 'member', 'POST', { POST: postAggregate }),
     '/_explain': resource('explain', 'member', 'POST', { POST: postExplain }),
     '/_index': resource('index', 'member', 'GET,POST', { GET: getIndexes, POST: postIndex }),
     '/_index/_bulk_delete': resource('index', 'member', 'POST', { POST: deleteIndexes }),
@@ -244,6 +246,9 @@ function partitionResources(): Readonly<Record<string, Resource>> {
       POST: queryPartition,
     }),
     '/_partition/{partition}/_find': resource('partition-find', 'member', 'POST', { POST: postFindInPartition }),
+    '/_partition/{partition}/_aggregate': resource('partition-aggregate', 'member', 'POST', {
+      POST: postAggregateInPartition,
+    }),
     '/_partition/{partition}/_explain': resource('partition-explain', 'member', 'POST', {
       POST: postExplainInPartition,
     }),

@@ -8,7 +8,9 @@ import type {
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { DesignDocument, DesignDocuments } from './design-document.ts'
-import type { CountQuery, FindAnswer, FindQuery, IndexRanges, MatchCount } from './find-query.ts'
+import type {
+  AggregatedMatches, CountQuery, FindAnswer, FindQuery, IndexRanges, MatchAggregation, MatchCount,
+} from './find-query.ts'
 import type { ReduceQuery, ViewAnswer, ViewGroup, ViewInfo, ViewQuery } from './view-query.ts'
 
 /** The client request that an operation of the coordinator serves. */
@@ -341,6 +343,12 @@ export interface Coordinator {
   find(db: DatabaseRecord, query: FindQuery, context: OperationContext): Promise<FindAnswer>
   /** Counts the documents that match a selector. @throws IndexBehindError as `find` */
   countMatches(db: DatabaseRecord, query: CountQuery, context: OperationContext): Promise<MatchCount>
+  /**
+   * Aggregates the documents that match a selector in groups.
+   *
+   * @throws IndexBehindError as `find`; ApiError `bad_request` when there are too many groups or values
+   */
+  aggregateMatches(db: DatabaseRecord, query: MatchAggregation, context: OperationContext): Promise<AggregatedMatches>
   /**
    * Estimates the numbers of rows that a query would read of several indexes, in order. A number is undefined when the
    * index is not built, or was not read in time. Never rejects.

@@ -1,6 +1,6 @@
 /** Queries by selector, as the planner has decided to execute them, and their answers. */
 import type {
-  FieldPath, FindRequest, FoundDocument, IdBound, IndexDefinition, RowRange, ScannedPlace, Selector,
+  AggregateQuery, FieldPath, FindRequest, FoundDocument, IdBound, IndexDefinition, RowRange, ScannedPlace, Selector,
 } from '@sectional/core'
 import type { ViewQuery } from './view-query.ts'
 
@@ -76,6 +76,18 @@ export interface FindAnswer {
 export interface CountQuery extends Pick<
   FindQuery, 'selector' | 'source' | 'isExact' | 'documents' | 'update' | 'timeoutMs' | 'partition'
 > {}
+
+export interface MatchAggregation extends CountQuery {
+  readonly aggregate: AggregateQuery
+}
+
+export interface AggregatedMatches {
+  /** As `Aggregation.rows`. */
+  readonly rows: readonly string[]
+  /** Number of matches. */
+  readonly count: number
+  readonly statistics: FindStatistics
+}
 
 export interface MatchCount { readonly count: number; readonly statistics: FindStatistics }
 

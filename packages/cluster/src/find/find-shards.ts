@@ -1,5 +1,5 @@
-import { selectorJson } from '@sectional/core'
-import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace, Selector } from '@sectional/core'
+import { mapBounded, selectorJson } from '@sectional/core'
+import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindQuery, FindQuerySource } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -11,7 +11,7 @@ export type ShardFindRow = FoundDocument | FindProgress
 
 /** What is asked of each shard. */
 export interface ShardFind extends Pick<FindQuery, 'selector' | 'source' | 'update' | 'timeoutMs' | 'partition'>,
-  Pick<FindRequest, 'descending' | 'after' | 'limit' | 'documents' | 'countOnly'> {}
+  Pick<FindRequest, 'descending' | 'after' | 'limit' | 'documents' | 'countOnly' | 'aggregate'> {}
 
 /** The answers of all shards that a query reads. */
 export interface FoundInShards {
@@ -37,12 +37,35 @@ export async function findInShards(
     : findInDocuments(scope, db, find, source, context)
 }
 
+/**
+ * Reads the answers of all shards to their ends, for a query whose matches are not listed.
+ *
+ * @throws IndexBehindError when an index was not built within `timeoutMs`; ApiError when a shard has no replica left;
+ * what `onProgress` throws
+ */
+export async function examineShards(
+  scope: FindScope, db: DatabaseRecord, find: ShardFind, onProgress: (progress: FindProgress) => void,
+  context: OperationContext,
+): Promise<void> {
+  const { sources, close } = await findInShards(scope, db, find, context)
+  try {
+    await mapBounded(sources, scope.options.requestCallsMax, async pages => {
+      for await (const page of pages) {
+        for (const row of page) if (row.kind === 'progress') onProgress(row)
+        await scope.runtime.turns.pause()
+      }
+    })
+  } finally {
+    await close()
+  }
+}
+
 async function findInIndexes(
   scope: FindScope, db: DatabaseRecord, find: ShardFind, { definition, ranges }: FindQuerySource & { kind: 'index' },
   context: OperationContext,
 ): Promise<FoundInShards> {
-  const { selector, descending, after, limit = null, documents, countOnly, update, timeoutMs } = find
-  const tested = { selector: textOf(selector), descending, documents, ...(countOnly === true && { countOnly }) }
+  const { descending, after, limit = null, update, timeoutMs } = find
+  const tested = testOf(find)
   const query = { definition, ranges, descending, skip: 0, limit, update, timeoutMs, ...(after && { after }) }
   const { answers, close } = await openShards<ScannedPlace, ShardFindRow>(scope, viewPlaces(scope, db, find), query, {
     call: (indexes, { index, through, ranges: read, after: last, limit: left }, call) => indexes.find({
@@ -59,12 +82,10 @@ async function findInDocuments(
   scope: FindScope, db: DatabaseRecord, find: ShardFind, source: FindQuerySource & { kind: 'documents' },
   { signal: disconnected, requestId }: OperationContext,
 ): Promise<FoundInShards> {
-  const { selector, descending, after, limit, documents, countOnly, update, timeoutMs } = find
+  const { after, limit, update, timeoutMs } = find
   const closed = new AbortController()
   const context = { requestId, signal: AbortSignal.any([disconnected, closed.signal]) }
-  const request = {
-    selector: textOf(selector), source, descending, documents, ...(countOnly === true && { countOnly }),
-  }
+  const request = { ...testOf(find), source }
   const sources = viewPlaces(scope, db, find).map(place => scanShard<ShardFindRow, ScannedPlace>(scope, place, {
     open: (peer, { start, limit: left }, call) => scope.indexes.indexes(peer.node, place.id).find({
       ...request, ...(start && { after: start }), ...(left !== undefined && { limit: left }),
@@ -77,8 +98,14 @@ async function findInDocuments(
   return { sources, close: async () => closed.abort() }
 }
 
-function textOf(selector: Selector): string {
-  return JSON.stringify(selectorJson(selector))
+/** Returns the members of the request that are the same for each call. */
+function testOf(
+  { selector, descending, documents, countOnly, aggregate }: ShardFind,
+): Omit<FindRequest, 'source' | 'after' | 'limit'> {
+  return {
+    selector: JSON.stringify(selectorJson(selector)), descending, documents,
+    ...(countOnly === true && { countOnly }), ...(aggregate !== undefined && { aggregate }),
+  }
 }
 
 function placeOf({ range, key, id, number }: ScannedPlace): ScannedPlace {

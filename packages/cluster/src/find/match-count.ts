@@ -4,7 +4,7 @@ import type { CountQuery, FindQuerySource, MatchCount } from '../contracts/find-
 import type { OperationContext } from '../contracts/coordinator.ts'
 import { reduceView } from '../views/view-reduce.ts'
 import type { FindScope } from './find-scope.ts'
-import { findInShards } from './find-shards.ts'
+import { examineShards } from './find-shards.ts'
 import { FindTally } from './find-tally.ts'
 
 /**
@@ -23,14 +23,7 @@ export async function countMatches(
     return { count, statistics: tally.statistics() }
   }
   const find = { ...query, descending: false, countOnly: true }
-  const { sources, close } = await findInShards(scope, db, find, context)
-  try {
-    await Promise.all(sources.map(async pages => {
-      for await (const page of pages) for (const row of page) if (row.kind === 'progress') tally.add(row)
-    }))
-  } finally {
-    await close()
-  }
+  await examineShards(scope, db, find, progress => tally.add(progress), context)
   return { count: tally.matches, statistics: tally.statistics() }
 }
 
