@@ -8,5 +8,6 @@ import type { SelectorFields } from './selector-fields.ts'
 export function coversQuery({ fields, conflicts }: PlannedQuery, { all }: SelectorFields, index: JsonIndex): boolean {
   if (fields === null || conflicts) return false
   const present = new Set(['_id', ...index.fields.map(({ name }) => name)])
-  return [...fields, ...all].every(name => present.has(name))
+  // The selector may have many more fields than the index.
+  return all.size <= present.size && [...fields, ...all].every(name => present.has(name))
 }

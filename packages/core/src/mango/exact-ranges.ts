@@ -1,7 +1,7 @@
 import type { SortKeyEncoder } from '../collation/sort-key.ts'
 import { formatFieldPath } from '../selectors/field-path.ts'
 import type { FieldTest, Selector } from '../selectors/selector.ts'
-import { FieldIntervals, isOneKey } from './key-intervals.ts'
+import { fieldIntervals, isOneKey } from './key-intervals.ts'
 
 type Condition = Extract<Selector, { kind: 'field' }>
 
@@ -21,9 +21,9 @@ export function hasExactRanges(
 ): boolean {
   const conditions = conjunction(selector)
   if (conditions === null) return false
-  const intervals = new FieldIntervals(encoder)
+  const columns = fieldIntervals(selector, fields.map(({ name }) => name), encoder)
   // The first column that may have several values adds its interval to the ranges, and later ones add nothing.
-  const last = fields.findIndex(({ name }) => !intervals.of(selector, name).every(isOneKey))
+  const last = columns.findIndex(intervals => !intervals.every(isOneKey))
   return conditions.every(({ path, test, negated }) => {
     const name = formatFieldPath(path)
     const column = fields.findIndex(field => field.name === name)

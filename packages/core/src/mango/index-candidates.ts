@@ -17,7 +17,7 @@ export interface Candidate<Index> {
   readonly isNamed: boolean
   /** Number of indexable fields of the selector that are outside of the prefix of the index. */
   readonly outside: number
-  /** Number of rows in the ranges of the index; 0 when it is not known. */
+  /** Number of rows in the ranges of the index; 0 without counts, and Infinity without a count of this one. */
   readonly rows: number
 }
 
@@ -37,12 +37,16 @@ export function candidatesOf<Index extends JsonIndex>(
     const reason = analyseIndex(query, fields, index)
     if (reason === null) {
       const outside = fields.indexable.size - prefixLength(index, fields)
-      usable.push({ index, isNamed: isNamed(query.useIndex, index), outside, rows: counts?.get(index) ?? 0 })
+      usable.push({ index, isNamed: isNamed(query.useIndex, index), outside, rows: rowsOf(index, counts) })
     } else unusable.push({ index, reason })
   }
   return {
     usable: usable.sort(compareCandidates), unusable: unusable.sort((a, b) => compareNames(a.index, b.index)),
   }
+}
+
+function rowsOf<Index>(index: Index, counts: RangeCounts<Index> | undefined): number {
+  return counts === undefined ? 0 : counts.get(index) ?? Infinity
 }
 
 /** Returns why CouchDB's rule, or the counts, prefer the winner. */

@@ -2,7 +2,7 @@ import { partitionPrefix } from '../collation/partition-prefix.ts'
 import { afterKeysWith, type SortKeyEncoder } from '../collation/sort-key.ts'
 import type { RowRange } from '../contracts/index-replica.ts'
 import type { Selector } from '../selectors/selector.ts'
-import { FieldIntervals, isOneKey, type KeyInterval } from './key-intervals.ts'
+import { fieldIntervals, isOneKey, type KeyInterval } from './key-intervals.ts'
 import { isEmptyDisjunction } from './selector-fields.ts'
 
 export interface IndexScan {
@@ -27,8 +27,7 @@ export interface IndexScan {
 export function indexRanges(
   { selector, fields, partition, descending }: IndexScan, encoder: SortKeyEncoder,
 ): readonly RowRange[] {
-  const field = new FieldIntervals(encoder)
-  const columns = fields.map(({ name }) => field.of(selector, name))
+  const columns = fieldIntervals(selector, fields.map(({ name }) => name), encoder)
   if (isEmptyDisjunction(selector) || columns.some(intervals => intervals.length === 0)) return []
   const fixed = columns.findIndex(intervals => intervals.length > 1 || !isOneKey(intervals[0]!))
   const leading = fixed === -1 ? columns : columns.slice(0, fixed)

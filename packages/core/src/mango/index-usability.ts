@@ -6,9 +6,6 @@ export type UnusableReason = Extract<
   RejectionReason, 'is_partial' | 'scope_mismatch' | 'field_mismatch' | 'sort_order_mismatch'
 >
 
-/** Each document has these fields. */
-const alwaysPresent = ['_id', '_rev']
-
 /** Returns why the index cannot serve the query, or null when it can. */
 export function analyseIndex(query: PlannedQuery, fields: SelectorFields, index: JsonIndex): UnusableReason | null {
   if (index.partialFilter !== undefined && !isNamed(query.useIndex, index)) return 'is_partial'
@@ -23,9 +20,9 @@ export function isNamed(useIndex: UseIndex | null, { ddoc, name }: JsonIndex): b
 }
 
 /** Whether each document of the result has a row. Documents without a field of the sort are not in the result. */
-function hasAllMatches({ sort }: PlannedQuery, { required }: SelectorFields, index: JsonIndex): boolean {
-  const present = new Set([...alwaysPresent, ...sort.map(({ name }) => name), ...required])
-  return index.fields.every(({ name }) => present.has(name))
+function hasAllMatches({ sort }: PlannedQuery, { required }: SelectorFields, { fields }: JsonIndex): boolean {
+  return fields.every(({ name }) =>
+    required.has(name) || name === '_id' || name === '_rev' || sort.some(sorted => sorted.name === name))
 }
 
 /**

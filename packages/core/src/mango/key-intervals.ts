@@ -20,31 +20,53 @@ const all: KeyIntervals = [{ start: first, end: last }]
 /** Most intervals of one field. More are replaced by all keys. */
 const intervalsMax = 1000
 
-/** Computes the intervals of sort keys in root collation. */
-export class FieldIntervals {
+/**
+ * Returns for each of some fields the intervals that contain its sort key in all documents that match the selector and
+ * have the field. They may contain other keys.
+ *
+ * @param names of the fields, as `formatFieldPath` writes them
+ * @param encoder of root collation
+ */
+export function fieldIntervals(
+  selector: Selector, names: readonly string[], encoder: SortKeyEncoder,
+): readonly KeyIntervals[] {
+  const narrowed = new Map<string, KeyIntervals>()
+  new IntervalReader(new Set(names), encoder).narrow(selector, narrowed)
+  return names.map(name => narrowed.get(name) ?? all)
+}
+
+/** The intervals of fields. Fields without an entry have all keys. */
+type FieldIntervals = Map<string, KeyIntervals>
+
+/** Reads the conditions on some fields, each once. */
+class IntervalReader {
+  readonly #names: ReadonlySet<string>
   readonly #encoder: SortKeyEncoder
 
-  /** @param encoder of root collation */
-  constructor(encoder: SortKeyEncoder) {
+  constructor(names: ReadonlySet<string>, encoder: SortKeyEncoder) {
+    this.#names = names
     this.#encoder = encoder
   }
 
-  /**
-   * Returns intervals that contain the sort key of the field in each document that matches the selector and has the
-   * field. They may contain other keys.
-   *
-   * @param name of the field, as `formatFieldPath` writes it
-   */
-  of(selector: Selector, name: string): KeyIntervals {
-    switch (selector.kind) {
-      case 'and':
-        return selector.operands.reduce((keys, operand) => intersection(keys, this.of(operand, name)), all)
-      case 'or':
-        return selector.operands.length === 0
-          ? all
-          : bounded(union(selector.operands.flatMap(operand => this.of(operand, name))))
-      case 'field':
-        return formatFieldPath(selector.path) !== name || selector.negated ? all : this.#ofTest(selector.test, name)
+  /** Intersects the intervals of the fields with those of a selector. */
+  narrow(selector: Selector, fields: FieldIntervals): void {
+    const { kind } = selector
+    if (kind === 'field') {
+      const name = formatFieldPath(selector.path)
+      if (this.#names.has(name) && !selector.negated) narrowField(fields, name, this.#ofTest(selector.test, name))
+    } else if (kind === 'and' || selector.operands.length === 1) {
+      for (const operand of selector.operands) this.narrow(operand, fields)
+    } else {
+      const [first = new Map(), ...others] = selector.operands.map(operand => {
+        const narrowed: FieldIntervals = new Map()
+        this.narrow(operand, narrowed)
+        return narrowed
+      })
+      for (const [name, intervals] of first) {
+        const alternatives = others.map(other => other.get(name))
+        if (alternatives.includes(undefined)) continue
+        narrowField(fields, name, bounded(union([...intervals, ...alternatives.flatMap(each => each ?? [])])))
+      }
     }
   }
 
@@ -102,6 +124,11 @@ export class FieldIntervals {
 /** Whether an interval contains the keys of one value only: `start`. */
 export function isOneKey({ start, end }: KeyInterval): boolean {
   return end === afterKeysWith(start)
+}
+
+function narrowField(fields: FieldIntervals, name: string, intervals: KeyIntervals): void {
+  const present = fields.get(name)
+  if (intervals !== all) fields.set(name, present === undefined ? intervals : intersection(present, intervals))
 }
 
 function nonEmpty(interval: KeyInterval): KeyIntervals {

@@ -13,7 +13,7 @@ import { selectorFields, type SelectorFields } from './selector-fields.ts'
  * Plans a query.
  *
  * @param indexes all indexes of the database
- * @param counts numbers of rows, of all indexes that `tiedIndexes` returns; absent: columns and names decide
+ * @param counts numbers of rows of the indexes that `tiedIndexes` returns; absent: columns and names decide
  */
 export function planQuery<Index extends JsonIndex>(
   query: PlannedQuery, indexes: readonly Index[], counts?: RangeCounts<Index>,
@@ -34,14 +34,17 @@ export function planQuery<Index extends JsonIndex>(
   }
 }
 
+/** Most indexes that are compared by their counts of rows. */
+const tiedIndexesMax = 8
+
 /**
  * Returns the usable indexes of which a count of rows would choose one, when there are several: those that the query
- * names, or all, that leave equally few fields outside of their prefixes. Their counts improve the plan.
+ * names, or all, that leave equally few fields outside of their prefixes. Of very many, the first ones are returned.
  */
 export function tiedIndexes<Index extends JsonIndex>(query: PlannedQuery, indexes: readonly Index[]): readonly Index[] {
   const { usable: [first, ...others] } = candidatesOf(query, selectorFields(query.selector), indexes)
   const tied = others.filter(({ isNamed, outside }) => isNamed === first!.isNamed && outside === first!.outside)
-  return tied.length === 0 ? [] : [first!, ...tied].map(({ index }) => index)
+  return tied.length === 0 ? [] : [first!, ...tied].slice(0, tiedIndexesMax).map(({ index }) => index)
 }
 
 /** Why all documents cannot be read for the query; null when they can. */

@@ -23,12 +23,12 @@ const indexableOperators: ReadonlySet<FieldTest['operator']> =
   new Set(['$eq', '$lt', '$lte', '$gt', '$gte', '$exists', '$beginsWith'])
 
 export function selectorFields(selector: Selector): SelectorFields {
-  const conditions = conditionsOf(selector)
+  const conditions = addConditions(selector, [])
   const namesOf = (isChosen: (condition: Condition) => boolean): ReadonlySet<string> =>
     new Set(conditions.filter(isChosen).map(({ path }) => formatFieldPath(path)))
   return {
-    all: allFields(selector),
-    required: requiredFields(selector),
+    all: addAllFields(selector, new Set()),
+    required: addRequiredFields(selector, new Set()),
     indexable: namesOf(({ test, negated }) => !negated && indexableOperators.has(test.operator)),
     constant: namesOf(({ test }) => test.operator === '$eq'),
   }
@@ -42,31 +42,32 @@ export function isEmptyDisjunction(selector: Selector): boolean {
   return selector.kind === 'or' && selector.operands.length === 0
 }
 
-function conditionsOf(selector: Selector): readonly Condition[] {
-  switch (selector.kind) {
-    case 'and': return selector.operands.flatMap(conditionsOf)
-    case 'or': return []
-    case 'field': return [selector]
-  }
+// Selectors may be nested deeply and have many conditions, so all levels add to one collection.
+
+function addConditions(selector: Selector, into: Condition[]): readonly Condition[] {
+  if (selector.kind === 'field') into.push(selector)
+  else if (selector.kind === 'and') for (const operand of selector.operands) addConditions(operand, into)
+  return into
 }
 
-function allFields(selector: Selector, into = new Set<string>()): ReadonlySet<string> {
+function addAllFields(selector: Selector, into: Set<string>): ReadonlySet<string> {
   if (selector.kind === 'field') into.add(formatFieldPath(selector.path))
-  else for (const operand of selector.operands) allFields(operand, into)
+  else for (const operand of selector.operands) addAllFields(operand, into)
   return into
 }
 
 /** A test only passes on a field that exists, unless it demands the contrary. */
-function requiredFields(selector: Selector): ReadonlySet<string> {
-  switch (selector.kind) {
-    case 'and': return new Set(selector.operands.flatMap(operand => [...requiredFields(operand)]))
-    case 'or': {
-      const [first, ...others] = selector.operands.map(requiredFields)
-      return new Set([...first ?? []].filter(name => others.every(fields => fields.has(name))))
-    }
-    case 'field': {
-      const { test, path } = selector
-      return new Set(test.operator === '$exists' && !test.exists ? [] : [formatFieldPath(path)])
-    }
+function addRequiredFields(selector: Selector, into: Set<string>): ReadonlySet<string> {
+  const { kind } = selector
+  if (kind === 'field') {
+    const { test, path } = selector
+    if (test.operator !== '$exists' || test.exists) into.add(formatFieldPath(path))
+  } else if (kind === 'and' || selector.operands.length === 1) {
+    for (const operand of selector.operands) addRequiredFields(operand, into)
+  } else {
+    const [first = new Set<string>(), ...others] =
+      selector.operands.map(operand => addRequiredFields(operand, new Set()))
+    for (const name of first) if (others.every(fields => fields.has(name))) into.add(name)
   }
+  return into
 }

@@ -102,6 +102,15 @@ describe('a plan', () => {
     expect(other).to.deep.include({ index: wide, reason: 'too_many_fields', usable: true, ranking: 1 })
   })
 
+  it('compares the rows of few indexes only', () => {
+    const indexes = Array.from({ length: 20 }, (_, at) => index(`i${at + 10}`, ['genre']))
+    const asked = query({ genre: 'drama' })
+    const tied = tiedIndexes(asked, indexes)
+    expect(tied).to.deep.equal(indexes.slice(0, 8))
+    const counts = new Map(tied.map((each, at) => [each, 100 - at]))
+    expect(planQuery(asked, indexes, counts)).to.have.property('index', tied[7])
+  })
+
   it('keeps to the index that the query names, if it can be used', () => {
     const [genre, both] = [index('g', ['genre']), index('b', ['genre', 'year'])]
     const partial = index('p', ['genre'], { partialFilter: { year: { $gt: 1950 } } })
