@@ -7,7 +7,7 @@ const pureNodeModules = new Set([
   'node:util',
 ])
 const pureNodeExports = {
-  'node:crypto': new Set(['createHash', 'createHmac', 'timingSafeEqual', 'hash']),
+  'node:crypto': new Set(['createHash', 'createHmac', 'createPublicKey', 'timingSafeEqual', 'hash', 'KeyObject']),
   'node:zlib': new Set(['crc32', 'gunzipSync', 'gzipSync']),
 }
 

@@ -104,7 +104,8 @@ export const folders = {
   http: {
     'settings': [],
     'request': ['settings'],
-    'authentication': ['request', 'settings'],
+    'tokens': ['request', 'settings'],
+    'authentication': ['request', 'settings', 'tokens'],
     'services': ['authentication', 'request', 'settings'],
     'messages': ['request', 'services', 'settings'],
     'attachments': ['messages', 'request', 'services', 'settings'],
@@ -121,7 +122,7 @@ export const folders = {
       'attachments', 'authentication', 'changes', 'databases', 'design-functions', 'documents', 'find', 'lists',
       'messages', 'pipeline', 'request', 'services', 'settings', 'users', 'views',
     ],
-    '.': ['authentication', 'messages', 'pipeline', 'request', 'routes', 'services', 'settings', 'users'],
+    '.': ['authentication', 'messages', 'pipeline', 'request', 'routes', 'services', 'settings', 'tokens', 'users'],
   },
   server: {
     'configuration': [],

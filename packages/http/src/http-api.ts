@@ -13,6 +13,9 @@ import { ProxyAuthentication, UnsignedProxyWarning } from './authentication/prox
 import { RequestAuthentication } from './authentication/request-authentication.ts'
 import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
+import { TokenAuthentication } from './authentication/token-authentication.ts'
+import { ConfiguredKeys } from './tokens/configured-keys.ts'
+import { TokenVerifier } from './tokens/token-verifier.ts'
 import { BatchWriter } from './services/batch-writer.ts'
 import { Feeds } from './services/feeds.ts'
 import { SharedCalls } from './services/shared-calls.ts'
@@ -72,11 +75,13 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const authenticator = new Authenticator({ accounts, passwords, lockout, machine, random, options })
   const sessions = new Sessions({ accounts, options, secrets, clock })
   const proxy = new ProxyAuthentication({ options, secrets })
+  const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), clock, options })
+  const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
   const services: Services = {
     ...parts,
     coordinator: withUserDocuments(parts.coordinator, { accounts, passwords, machine, random, options }),
     admission,
-    authentication: new RequestAuthentication({ options, sessions, proxy, authenticator }),
+    authentication: new RequestAuthentication({ options, sessions, proxy, tokens, authenticator }),
     authenticator,
     sessions,
     batches,
@@ -96,6 +101,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
       await admission.close()
       await batches.drain()
       secrets.stop()
+      tokens.stop()
     },
   }
 }

@@ -261,7 +261,8 @@ export class MemoryConfiguration implements Configuration {
   sections(): Readonly<Record<string, Readonly<Record<string, string>>>> { return this.#memory }
   get(section: string, key: string): string | undefined { return this.#memory[section]?.[key] }
   isSecret(section: string, key: string): boolean {
-    return Object.values(httpDeclarations).some(option => option.name === `${section}/${key}` && option.secret)
+    return section === 'jwt_keys'
+      || Object.values(httpDeclarations).some(option => option.name === `${section}/${key}` && option.secret)
   }
 
   async set(section: string, key: string, value: string, { persist }: { readonly persist: boolean }): Promise<void> {
@@ -294,7 +295,7 @@ export class MemoryConfiguration implements Configuration {
   /** Changes a value without a request. */
   put(section: string, key: string, value: string): void {
     (this.#memory[section] ??= {})[key] = value
-    this.options.refresh()
+    this.#changed()
   }
 }
 

@@ -183,8 +183,19 @@ describe('the live configuration', () => {
   it('tells secrets from other values', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     const isSecret = (section: string, key: string): boolean => configuration.isSecret(section, key)
-    expect([isSecret('cluster', 'secret'), isSecret('chttpd_auth', 'secret')]).to.deep.equal([true, true])
+    expect([isSecret('cluster', 'secret'), isSecret('chttpd_auth', 'secret'), isSecret('jwt_keys', 'hmac:a')])
+      .to.deep.equal([true, true, true])
     expect([isSecret('chttpd_auth', 'timeout'), isSecret('x', 'secret')]).to.deep.equal([false, false])
+  })
+
+  it('refuses keys of tokens that cannot be used, without showing them', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    const refused = await refusal(configuration.set('jwt_keys', 'rsa:a', 'c2VjcmV0', { persist: true }))
+    expect(refused.message).to.include('jwt_keys/rsa:a').and.not.to.include('c2VjcmV0')
+    await configuration.set('jwt_keys', 'hmac:a=b', 'c2VjcmV0', { persist: true })
+    expect(configuration.get('jwt_keys', 'hmac:a=b')).to.equal('c2VjcmV0')
+    const settings = layerSettings([file('[jwt_keys]\nhmac:a = not-base64!\n')], {})
+    expect(() => nodeOptions(settings)).to.throw(/\[jwt_keys\] hmac:a: (?!.*not-base64)/)
   })
 
   it('discards changes that were not persisted at a reload', async () => {

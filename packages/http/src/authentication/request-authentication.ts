@@ -9,6 +9,7 @@ import { anonymous, type User } from '../request/user.ts'
 import type { Authenticator } from './authenticator.ts'
 import type { ProxyAuthentication } from './proxy-authentication.ts'
 import type { Sessions } from './sessions.ts'
+import type { TokenAuthentication } from './token-authentication.ts'
 
 /** A request as the handlers see it. */
 export interface AuthenticatedRequest {
@@ -34,6 +35,7 @@ export interface RequestAuthenticationParts {
   readonly options: Pick<HttpOptions, 'authenticationHandlers'>
   readonly sessions: Sessions
   readonly proxy: ProxyAuthentication
+  readonly tokens: TokenAuthentication
   readonly authenticator: Authenticator
 }
 
@@ -43,15 +45,14 @@ export class RequestAuthentication {
   readonly #options: Pick<HttpOptions, 'authenticationHandlers'>
   readonly #handlers: Readonly<Record<HandlerName, Handler>>
 
-  constructor({ options, sessions, proxy, authenticator }: RequestAuthenticationParts) {
+  constructor({ options, sessions, proxy, tokens, authenticator }: RequestAuthenticationParts) {
     this.#options = options
     this.#handlers = {
       cookie: ({ exchange: { headers: { cookie } } }) => cookie === undefined ? null : sessions.find(cookie),
       proxy: ({ exchange: { headers } }) => identity(proxy.find(headers)),
-      default: ({ exchange: { headers: { authorization } }, clientAddress }) => {
-        const user = authenticator.authenticate(authorization, clientAddress)
-        return user instanceof Promise ? user.then(identity) : identity(user)
-      },
+      jwt: ({ exchange: { headers: { authorization } } }) => later(tokens.find(authorization)),
+      default: ({ exchange: { headers: { authorization } }, clientAddress }) =>
+        later(authenticator.authenticate(authorization, clientAddress)),
     }
   }
 
@@ -68,6 +69,10 @@ export class RequestAuthentication {
     }
     return nobody
   }
+}
+
+function later(user: User | null | Promise<User>): Found | Promise<Found> {
+  return user instanceof Promise ? user.then(identity) : identity(user)
 }
 
 function identity(user: User | null): Found {

@@ -2,7 +2,7 @@
 import { converted, flag, option, type OptionType } from '@sectional/core/options'
 
 /** The handlers by the names that `/_session` shows. `default` is HTTP Basic. */
-export const handlerNames = ['cookie', 'proxy', 'default'] as const
+export const handlerNames = ['cookie', 'proxy', 'jwt', 'default'] as const
 export type HandlerName = typeof handlerNames[number]
 
 const handlerForm = /^(?:\{\s*(?:chttpd_auth|couch_httpd_auth)\s*,\s*(\w+)_authentication_handler\s*\}|(\w+))$/
@@ -41,7 +41,7 @@ export const handlerDeclarations = {
     default: ['cookie', 'default'],
     effect: 'live',
     help: 'The ways in which clients prove who they are, in the order in which they are tried: cookie (a session), '
-      + 'proxy (headers of a proxy) and default (HTTP Basic).',
+      + 'proxy (headers of a proxy), jwt (signed tokens) and default (HTTP Basic).',
   }),
 
   proxyUsesSecret: option('chttpd_auth/proxy_use_secret', flag, {

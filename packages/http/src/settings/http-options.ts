@@ -9,6 +9,7 @@ import { lockoutDeclarations } from './lockout-options.ts'
 import { requestDeclarations } from './request-options.ts'
 import { rewriteDeclarations } from './rewrite-options.ts'
 import { serverDeclarations } from './server-options.ts'
+import { tokenDeclarations } from './token-options.ts'
 import { viewDeclarations } from './view-options.ts'
 
 export const httpDeclarations = {
@@ -21,6 +22,7 @@ export const httpDeclarations = {
   ...authenticationDeclarations,
   ...handlerDeclarations,
   ...lockoutDeclarations,
+  ...tokenDeclarations,
   ...admissionDeclarations,
 }
 

@@ -1,7 +1,7 @@
 /** Combines the layers of settings: the defaults, then the files in order, then the environment. */
 import { parseValues } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
-import { declaredOptions, findOption } from './declarations.ts'
+import { declaredOptions, findOption, openSections } from './declarations.ts'
 import { parseIni } from './ini-file.ts'
 
 /** Section -> key -> text. Names are case-sensitive. */
@@ -64,15 +64,23 @@ export function parseOptions<Table extends OptionTable>(table: Table, settings: 
     const problem = text === undefined ? null : settingProblem(section, key, text)
     const shown = secret ? '****' : `"${text}"`
     return problem === null ? [] : `[${section}] ${key} = ${shown}: ${problem}; default "${defaultText}"`
-  })
+  }).concat(openSectionProblems(settings))
   if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
   return parseValues(table, (section, key) => settings.get(section)?.get(key))
+}
+
+function openSectionProblems(settings: Settings): readonly string[] {
+  return Object.keys(openSections).flatMap(section => [...settings.get(section) ?? []].flatMap(([key, text]) => {
+    const problem = settingProblem(section, key, text)
+    return problem === null ? [] : [`[${section}] ${key}: ${problem}`]
+  }))
 }
 
 /** Returns why a declared option refuses the text; null when it accepts it. Undeclared options accept any text. */
 export function settingProblem(section: string, key: string, text: string): string | null {
   try {
     findOption(section, key)?.parse(text)
+    openSections[section]?.check(key, text)
     return null
   } catch (error) {
     return (error as Error).message
@@ -81,5 +89,5 @@ export function settingProblem(section: string, key: string, text: string): stri
 
 /** Whether the value of a setting is a secret, which must not be shown or logged. */
 export function isSecretSetting(section: string, key: string): boolean {
-  return findOption(section, key)?.secret === true
+  return openSections[section]?.secret === true || findOption(section, key)?.secret === true
 }
