@@ -116,7 +116,7 @@ export const folders = {
     'changes': ['attachments', 'design-functions', 'documents', 'lists', 'messages', 'request', 'services'],
     'find': ['documents', 'messages', 'request', 'services'],
     'views': ['documents', 'find', 'lists', 'messages', 'request', 'services'],
-    'users': ['authentication', 'documents', 'request', 'services', 'settings'],
+    'users': ['authentication', 'documents', 'messages', 'request', 'services', 'settings'],
     'pipeline': ['authentication', 'messages', 'request', 'services', 'settings', 'users'],
     'routes': [
       'attachments', 'authentication', 'changes', 'databases', 'design-functions', 'documents', 'find', 'lists',

@@ -8,6 +8,7 @@ import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import { Admission, overloaded } from './request/admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
 import { Lockout } from './authentication/lockout.ts'
+import { PasswordHasher } from './authentication/password-hasher.ts'
 import { PasswordQueue } from './authentication/password-queue.ts'
 import { ProxyAuthentication, UnsignedProxyWarning } from './authentication/proxy-authentication.ts'
 import { RequestAuthentication } from './authentication/request-authentication.ts'
@@ -33,6 +34,8 @@ import { sendPreflight } from './messages/response.ts'
 import { createRoutes } from './route-table.ts'
 import type { Services } from './services/services.ts'
 import { Accounts } from './authentication/accounts.ts'
+import { HashUpgrades } from './users/hash-upgrades.ts'
+import { PasswordRules } from './users/password-rules.ts'
 import { withUserDocuments } from './users/user-document-writes.ts'
 import { RequestIdGenerator, UuidGenerator } from './services/uuid-generator.ts'
 import { ViewDefinitionCache } from './services/view-definition-cache.ts'
@@ -72,14 +75,16 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const passwords = new PasswordQueue(options.passwordChecksMax)
   const lockout = new Lockout({ clock, log: runtime.log, options })
   const accounts = new Accounts({ ...parts, clock, accountsMax: options.credentialsMax })
-  const authenticator = new Authenticator({ accounts, passwords, lockout, machine, random, options })
+  const hasher = new PasswordHasher({ passwords, machine, random, options })
+  const upgrades = new HashUpgrades({ ...parts, accounts, hasher, log: runtime.log })
+  const authenticator = new Authenticator({ accounts, passwords, lockout, upgrades, machine, random, options })
   const sessions = new Sessions({ accounts, options, secrets, clock })
   const proxy = new ProxyAuthentication({ options, secrets })
   const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), clock, options })
   const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
   const services: Services = {
     ...parts,
-    coordinator: withUserDocuments(parts.coordinator, { accounts, passwords, machine, random, options }),
+    coordinator: withUserDocuments(parts.coordinator, { accounts, hasher, rules: new PasswordRules(), options }),
     admission,
     authentication: new RequestAuthentication({ options, sessions, proxy, tokens, authenticator }),
     authenticator,
@@ -100,6 +105,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
       feeds.stop()
       await admission.close()
       await batches.drain()
+      await upgrades.drain()
       secrets.stop()
       tokens.stop()
     },

@@ -22,6 +22,8 @@ export interface AuthenticatorParts {
   readonly accounts: Accounts
   readonly passwords: PasswordQueue
   readonly lockout: Lockout
+  /** Is told of each password that was verified, not of those whose outcome is cached. */
+  readonly upgrades: { afterLogin(account: Account, password: string): void }
   readonly machine: Machine
   readonly random: Random
   readonly options: Pick<
@@ -125,7 +127,10 @@ export class Authenticator {
       passwords.run({ address, name, known }, () => this.#isRight(password, account)))
     const user: User | null = right ? { ...account!.user, handler: 'default' } : null
     const verified = { name, account, user }
-    if (right) this.#knownSources.set(source, true)
+    if (right) {
+      this.#knownSources.set(source, true)
+      this.#parts.upgrades.afterLogin(account!, password)
+    }
     // Other names are those of nobody, and may be long.
     if (account !== null || isUserName(name)) this.#verified.set(fingerprint, verified)
     return verified

@@ -51,7 +51,8 @@ export async function verifyPassword(
   return equal(await machine.pbkdf2(text, salt, iterations, expected.length, digest), expected)
 }
 
-function simpleHash(password: string, salt: string): string {
+/** Returns hexadecimal digits. */
+export function simpleHash(password: string, salt: string): string {
   return createHash('sha1').update(password + salt).digest('hex')
 }
 

@@ -75,8 +75,9 @@ export class Sessions {
     return sessionCookieHeader(value, this.#parts.options, this.#parts.clock.now(), encrypted)
   }
 
+  /** Returns whole seconds, like the time in the cookie. */
   #now(): number {
-    return this.#parts.clock.now() / 1000
+    return Math.floor(this.#parts.clock.now() / 1000)
   }
 }
 

@@ -11,6 +11,7 @@ import type { Match, Router } from './router.ts'
 import { splitTarget } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
 import { checkUserDocumentAccess } from '../users/user-document-access.ts'
+import { getPublicMembers } from '../users/public-user-document.ts'
 import { createUsersDatabase } from '../users/users-database.ts'
 
 export interface Routes {
@@ -131,7 +132,10 @@ function dispatchKnown(
   if (match === null) throw new ApiError('missing')
   const { idPrefix } = match.resource
   request.params = idPrefix === undefined ? match.params : [idPrefix + match.params[0], ...match.params.slice(1)]
-  if (database.name === usersDatabase) checkUserDocumentAccess(match.resource.name, request)
+  if (database.name === usersDatabase
+    && checkUserDocumentAccess(match.resource.name, request, services.options) === 'public') {
+    return getPublicMembers(request, services)
+  }
   return handle(match.resource, request, services)
 }
 

@@ -47,6 +47,40 @@ export const authenticationDeclarations = {
     help: 'Password hashes with more iterations are refused.',
   }),
 
+  passwordScheme: option('chttpd_auth/password_scheme', choice('pbkdf2', 'simple'), {
+    default: 'pbkdf2',
+    effect: 'live',
+    help: 'How passwords of user documents are hashed from now on. simple is a salted SHA-1, for programs that know '
+      + 'nothing else: whoever reads such a hash finds the password fast.',
+  }),
+
+  upgradesHashes: option('chttpd_auth/upgrade_hash_on_auth', flag, {
+    default: true,
+    effect: 'live',
+    help: 'After a login, replace the hash in the document of the user when it has another scheme or digest than new '
+      + 'ones, or fewer iterations. Sessions continue.',
+  }),
+
+  /** A list in the form of CouchDB, which `PasswordRules` reads. */
+  passwordRules: option('chttpd_auth/password_regexp', text, {
+    default: '[]',
+    effect: 'live',
+    help: 'Regular expressions that new passwords of users must match, each with the reason that is given to those '
+      + 'whose password does not: [{".{10,}", "Ten characters at least."}, "[A-Z]"].',
+  }),
+
+  usersArePublic: option('chttpd_auth/users_db_public', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Show the public_fields of all users to the members of the database of users.',
+  }),
+
+  publicUserFields: option('chttpd_auth/public_fields', list, {
+    default: [],
+    effect: 'live',
+    help: 'Members of the documents of users that others may read while users_db_public is true.',
+  }),
+
   /** Empty: the secret of the cluster is used. */
   sessionSecret: option('chttpd_auth/secret', text, {
     default: '',

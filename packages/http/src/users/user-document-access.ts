@@ -5,6 +5,7 @@
  */
 import { ApiError, designPrefix } from '@sectional/core'
 import { isDatabaseAdmin, requireDatabaseAdmin } from '../authentication/authorization.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { ownerOf } from '../authentication/user-account.ts'
 
@@ -12,31 +13,44 @@ import { ownerOf } from '../authentication/user-account.ts'
  * Checks a request to the database of users. Writes are checked again for each document (`withUserDocuments`).
  *
  * @param resource name of the route
+ * @returns `public` when the client may see only the public members of the document
  * @throws ApiError `missing` for documents of others, `forbidden` for design documents and queries, `not_server_admin`
  * otherwise
  */
-export function checkUserDocumentAccess(resource: string, request: RequestContext): void {
-  if (isDatabaseAdmin(request.user, request.database)) return
+export function checkUserDocumentAccess(
+  resource: string, request: RequestContext, options: PublicUserOptions,
+): 'full' | 'public' {
+  if (isDatabaseAdmin(request.user, request.database)) return 'full'
   switch (resource) {
-    case 'database': case 'bulk-docs': case 'security': return
-    case 'document': case 'attachment': return checkDocument(request)
+    case 'database': case 'bulk-docs': case 'security': return 'full'
+    case 'document': case 'attachment': return checkDocument(request, options)
     case 'design-document': return checkDesign(request)
-    case 'find': case 'explain': case 'index': return requireDatabaseAdmin(request.user, request.database)
+    case 'find': case 'explain': case 'index':
+      requireDatabaseAdmin(request.user, request.database)
+      return 'full'
     default: throw new ApiError('not_server_admin')
   }
 }
 
-function checkDocument(request: RequestContext): void {
+export type PublicUserOptions = Pick<HttpOptions, 'usersArePublic' | 'publicUserFields'>
+
+function checkDocument(
+  request: RequestContext, { usersArePublic, publicUserFields }: PublicUserOptions,
+): 'full' | 'public' {
   const { method, params, route, user } = request
   const id = params[0]!
   if (id.startsWith(designPrefix)) return checkDesign(request)
+  const owner = ownerOf(id)
+  if (user.name !== null && owner === user.name) return 'full'
   // Anybody may register.
-  if (user.name === null && method === 'PUT' && route === 'document') return
-  if (user.name === null || ownerOf(id) !== user.name) throw new ApiError('missing')
+  if (user.name === null && method === 'PUT' && route === 'document') return 'full'
+  const isPublic = usersArePublic && publicUserFields.length > 0 && owner !== null
+  if (isPublic && method === 'GET' && route === 'document') return 'public'
+  throw new ApiError('missing')
 }
 
 /** Writes of design documents are refused by their handlers. */
-function checkDesign({ method }: RequestContext): void {
-  if (method !== 'GET') return
+function checkDesign({ method }: RequestContext): 'full' {
+  if (method !== 'GET') return 'full'
   throw new ApiError('forbidden', 'Only administrators can view design docs in the users database.')
 }

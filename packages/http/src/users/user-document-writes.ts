@@ -7,24 +7,22 @@ import { ApiError, designPrefix, isJsonObject } from '@sectional/core'
 import {
   usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions, type WriteOutcome,
 } from '@sectional/cluster'
-import type { Machine, Random } from '@sectional/runtime'
 import type { Accounts } from '../authentication/accounts.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
-import { derivedKeyBytes, digestOf } from '../authentication/password-hash.ts'
-import type { PasswordQueue, PasswordSource } from '../authentication/password-queue.ts'
+import type { PasswordHasher } from '../authentication/password-hasher.ts'
+import type { PasswordSource } from '../authentication/password-queue.ts'
 import { ownerOf } from '../authentication/user-account.ts'
 import { documentWrite } from '../documents/document-writing.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
+import type { PasswordRules } from './password-rules.ts'
+import { parseExact, withHash } from './user-document-body.ts'
 
 export interface UserDocumentParts {
   readonly accounts: Pick<Accounts, 'forget'>
-  readonly passwords: PasswordQueue
-  readonly machine: Machine
-  readonly random: Random
-  readonly options: Pick<HttpOptions, 'passwordDigest' | 'passwordIterations'>
+  readonly hasher: PasswordHasher
+  readonly rules: PasswordRules
+  readonly options: Pick<HttpOptions, 'passwordRules'>
 }
-
-const saltBytes = 16
 
 /** Returns the coordinator with these rules for the database of users. Other databases are not affected. */
 export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentParts): Coordinator {
@@ -123,36 +121,16 @@ function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOu
 
 /**
  * Returns the body of a document with the hash of its password instead of the password, or null when it has none.
- * @throws ApiError `bad_request` when the password is not a string, `service_unavailable` when too many are waiting
+ * @throws ApiError `bad_request` when the password is not a string or breaks a rule, `service_unavailable` when too
+ * many are waiting
  */
 async function withoutPassword(
-  { passwords, machine, random, options }: UserDocumentParts, body: Uint8Array, source: PasswordSource,
+  { hasher, rules, options }: UserDocumentParts, body: Uint8Array, source: PasswordSource,
 ): Promise<Uint8Array | null> {
   const document = parseExact(body)
   if (!isJsonObject(document) || !Object.hasOwn(document, 'password') || document['password'] === null) return null
-  const { password, password_sha: _sha, ...others } = document
+  const { password, ...others } = document
   if (typeof password !== 'string') throw new ApiError('bad_request', 'The password must be a string.')
-  const { passwordDigest: prf, passwordIterations: iterations } = options
-  const digest = digestOf(prf)
-  const salt = Buffer.from(random.bytes(saltBytes)).toString('hex')
-  const derived = await passwords.run(
-    source, () => machine.pbkdf2(password, salt, iterations, derivedKeyBytes[digest], digest),
-  )
-  const hash = {
-    password_scheme: 'pbkdf2', pbkdf2_prf: prf, salt, iterations, derived_key: Buffer.from(derived).toString('hex'),
-  }
-  return Buffer.from(JSON.stringify({ ...hash, ...others, ...hash }))
-}
-
-/** Parses JSON so that the numbers are written again exactly as they were. */
-function parseExact(body: Uint8Array): unknown {
-  const exact = JSON as unknown as ExactJson
-  return exact.parse(Buffer.from(body).toString('utf8'), (_key, value, { source }) => (
-    typeof value === 'number' && source !== undefined ? exact.rawJSON(source) : value))
-}
-
-/** Functions of JavaScript that the type definitions do not have yet. */
-interface ExactJson {
-  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
-  rawJSON(text: string): unknown
+  rules.check(password, options.passwordRules)
+  return withHash(others, await hasher.hash(password, source))
 }

@@ -58,6 +58,15 @@ describe('cookie sessions', () => {
     expect(await whoIs('AuthSession=')).to.equal(null)
   })
 
+  it('are not renewed within their first second, however short they are', async () => {
+    node.configuration.put('chttpd_auth', 'timeout', '3')
+    await node.clock.advance(999 - node.clock.now() % 1000)
+    const cookie = cookieOf(await login('admin', 'secret'))
+    expect((await node.get('/_session', { ...anonymous, cookie })).headers).not.to.have.property('set-cookie')
+    await node.clock.advance(1)
+    expect((await node.get('/_session', { ...anonymous, cookie })).headers).to.have.property('set-cookie')
+  })
+
   it('answer a wrong password with 401 and a clearing cookie, without a challenge', async () => {
     node.configuration.put('chttpd', 'require_valid_user', 'true')
     for (const [name, password] of [['admin', 'wrong'], ['nobody', 'secret'], ['admin', '']] as const) {

@@ -440,4 +440,123 @@ describe('the users database', () => {
       expect((await node.put(path, userOf('ann', 'x', ['more']), bob)).status).to.equal(201)
     })
   })
+
+  describe('shows public members', () => {
+    beforeEach(async () => {
+      await node.put(pathOf('ann'), { ...userOf('ann', 'pw ann', ['r']), city: 'Bonn', n: 1 })
+      await register('bob')
+      await openToAll()
+      node.configuration.put('chttpd_auth', 'users_db_public', 'true')
+      node.configuration.put('chttpd_auth', 'public_fields', 'city, name, salary')
+    })
+
+    it('of every user to every member, and the whole document to its owner', async () => {
+      for (const headers of [nobody, as('bob', 'pw bob')]) {
+        const answer = await node.get(`${pathOf('ann')}?revs=true&attachments=true`, headers)
+        expect(answer.json).to.have.all.keys('_id', '_rev', 'name', 'city').and.include({ name: 'ann', city: 'Bonn' })
+        expect(answer.headers).not.to.have.property('etag')
+      }
+      expect((await node.get(pathOf('ann'), as('ann', 'pw ann'))).json).to.include({ n: 1, password_scheme: 'pbkdf2' })
+    })
+
+    it('and nothing else', async () => {
+      const statuses = await Promise.all([
+        node.get(`${pathOf('ann')}/file`, as('bob', 'pw bob')), node.get(pathOf('carl'), as('bob', 'pw bob')),
+        node.delete(`${pathOf('ann')}?rev=1-a`, as('bob', 'pw bob')), node.get('/_users/other', as('bob', 'pw bob')),
+        node.get('/_users/_all_docs', as('bob', 'pw bob')),
+      ].map(async answer => (await answer).status))
+      expect(statuses).to.deep.equal([404, 404, 404, 404, 401])
+    })
+
+    it('only while both options say so, and the document has one of them', async () => {
+      node.configuration.put('chttpd_auth', 'public_fields', 'salary')
+      expect((await node.get(pathOf('ann'), nobody)).status).to.equal(404)
+      node.configuration.put('chttpd_auth', 'public_fields', '')
+      expect((await node.get(pathOf('ann'), nobody)).status).to.equal(404)
+      node.configuration.put('chttpd_auth', 'public_fields', 'city')
+      node.configuration.put('chttpd_auth', 'users_db_public', 'false')
+      expect((await node.get(pathOf('ann'), nobody)).status).to.equal(404)
+    })
+  })
+
+  describe('renews outdated hashes', () => {
+    const salt = 'd00dfeed'
+    const old = {
+      name: 'ann', type: 'user', roles: ['r'], note: 'mine', password_scheme: 'simple', salt,
+      password_sha: createHash('sha1').update(`veteran${salt}`).digest('hex'),
+    }
+    const store = async (document: object): Promise<void> => {
+      expect((await node.put(pathOf('ann'), document)).status).to.equal(201)
+    }
+    const login = (password: string): Promise<Answer> => node.post('/_session', { name: 'ann', password }, nobody)
+    const stored = async (): Promise<Record<string, unknown>> => {
+      await node.clock.advance(0)
+      return (await node.get(pathOf('ann'))).json
+    }
+
+    it('after a login, with the same salt, so that sessions continue', async () => {
+      await store(old)
+      const cookie = (await login('veteran')).headers['set-cookie']!.split(';', 1)[0]!
+      const renewed = await stored()
+      const { _id, _rev, ...members } = renewed
+      expect(members).to.deep.equal({
+        password_scheme: 'pbkdf2', pbkdf2_prf: 'sha256', salt, iterations: 2,
+        derived_key: pbkdf2Sync('veteran', salt, 2, 32, 'sha256').toString('hex'),
+        name: 'ann', type: 'user', roles: ['r'], note: 'mine',
+      })
+      expect(_rev).to.match(/^2-/)
+      expect(await userCtx({ cookie })).to.deep.equal({ name: 'ann', roles: ['r'] })
+      expect(await userCtx(as('ann', 'veteran'))).to.deep.equal({ name: 'ann', roles: ['r'] })
+      expect((await stored())['_rev']).to.equal(_rev)
+    })
+
+    it('that have fewer iterations or another digest, and no stronger ones', async () => {
+      const key = (iterations: number, digest: string, bytes: number): object => ({
+        password_scheme: 'pbkdf2', pbkdf2_prf: digest, iterations,
+        derived_key: pbkdf2Sync('veteran', salt, iterations, bytes, digest).toString('hex'), salt,
+      })
+      const generationAfterLogin = async (name: string, hash: object): Promise<unknown> => {
+        await node.put(pathOf(name), { name, type: 'user', roles: [], ...hash })
+        expect(await userCtx(as(name, 'veteran'))).to.deep.equal({ name, roles: [] })
+        await node.clock.advance(0)
+        return Number.parseInt((await node.get(pathOf(name))).json._rev, 10)
+      }
+      expect(await generationAfterLogin('few', key(1, 'sha256', 32))).to.equal(2)
+      expect(await generationAfterLogin('other', key(2, 'sha512', 64))).to.equal(2)
+      expect(await generationAfterLogin('more', key(3, 'sha256', 32))).to.equal(1)
+      node.configuration.put('chttpd_auth', 'password_scheme', 'simple')
+      expect(await generationAfterLogin('strong', key(1, 'sha256', 32))).to.equal(1)
+    })
+
+    it('but not after a wrong password, and not when it is told so', async () => {
+      await store(old)
+      await login('wrong')
+      expect((await stored())['_rev']).to.match(/^1-/)
+      node.configuration.put('chttpd_auth', 'upgrade_hash_on_auth', 'false')
+      expect((await login('veteran')).status).to.equal(200)
+      expect((await stored())['_rev']).to.match(/^1-/)
+    })
+  })
+
+  it('hashes as the option password_scheme says', async () => {
+    node.configuration.put('chttpd_auth', 'password_scheme', 'simple')
+    await register('ann')
+    const { json } = await node.get(pathOf('ann'))
+    expect(json.password_sha).to.equal(createHash('sha1').update(`pw ann${json.salt}`).digest('hex'))
+    expect(json).not.to.have.any.keys('derived_key', 'iterations', 'pbkdf2_prf')
+    expect(await userCtx(as('ann', 'pw ann'))).to.deep.equal({ name: 'ann', roles: [] })
+    node.configuration.put('chttpd_auth', 'password_scheme', 'pbkdf2')
+    expect((await node.put(pathOf('ann'), { ...json, password: 'next' })).status).to.equal(201)
+    expect((await node.get(pathOf('ann'))).json).not.to.have.property('password_sha')
+  })
+
+  it('refuses passwords that break a rule, on every path of a write', async () => {
+    node.configuration.put('chttpd_auth', 'password_regexp', '[{".{10,}", "Ten characters at least."}]')
+    const document = { _id: idOf('ann'), ...userOf('ann', 'short') }
+    const refused = [400, 'Password does not conform to requirements. Ten characters at least.']
+    expect(outcome(await node.put(pathOf('ann'), document))).to.deep.equal(refused)
+    expect(outcome(await node.post('/_users', document))).to.deep.equal(refused)
+    expect(outcome(await node.post('/_users/_bulk_docs', { docs: [document] }))).to.deep.equal(refused)
+    expect((await node.put(pathOf('ann'), userOf('ann', 'long enough'))).status).to.equal(201)
+  })
 })

@@ -1,0 +1,30 @@
+/** The public members of other users' documents (`chttpd_auth/users_db_public`, `public_fields`). */
+import { ApiError, isJsonObject } from '@sectional/core'
+import { openWinner, readFlags } from '../documents/document-reading.ts'
+import { sendJsonText } from '../messages/response.ts'
+import { Query } from '../request/query.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { Services } from '../services/services.ts'
+import { parseExact } from './user-document-body.ts'
+
+/**
+ * Sends the members of the present revision that are public. Parameters of the request have no effect. There is no
+ * ETag, because the owner of the document gets another answer at the same address.
+ * @throws ApiError `missing` when the document has none of them
+ */
+export async function getPublicMembers(request: RequestContext, services: Services): Promise<void> {
+  const id = request.params[0]!
+  const shown = await openWinner(id, readFlags(Query.empty), {}, request, services)
+    .catch((error: unknown) => { throw isAbsence(error) ? new ApiError('missing') : error })
+  const document = parseExact(shown.body!)
+  const fields = new Set(services.options.publicUserFields)
+  const members = Object.entries(isJsonObject(document) ? document : {}).filter(([name]) => fields.has(name))
+  if (members.length === 0) throw new ApiError('missing')
+  sendJsonText(
+    request, services, 200, JSON.stringify({ _id: id, _rev: shown.revision, ...Object.fromEntries(members) }),
+  )
+}
+
+function isAbsence(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404
+}
