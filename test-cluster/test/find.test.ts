@@ -45,11 +45,12 @@ const selector: fc.Arbitrary<Json> = fc.oneof(
 
 const indexes = [['a'], ['b', 'a'], ['c.d', 'a'], ['c', 'b', 'a'], ['a', '_id']]
 const partialFilter = { a: { $gt: 0 } }
+const partitions = ['p', 'q', 'pq']
 const documentsMax = 1000
 const databasesOfEachRun = 4
 const queriesOfEachDatabase = 40
-/** Milliseconds after which no further query begins. */
-const msMax = 40_000
+/** Milliseconds after which a test begins no further query. */
+const msMax = 30_000
 
 describe('queries of random documents', function () {
   this.timeout(180_000)
@@ -67,7 +68,7 @@ describe('queries of random documents', function () {
     return body
   }
 
-  async function fill(name: string, docs: readonly Json[]): Promise<void> {
+  async function fill(name: string, docs: readonly Json[]): Promise<readonly Json[]> {
     await send('PUT', `/${name}?q=2`)
     await send('POST', `/${name}/_bulk_docs`, { docs })
     for (const [at, fields] of indexes.entries()) {
@@ -75,6 +76,18 @@ describe('queries of random documents', function () {
     }
     const index = { fields: ['b'], partial_filter_selector: partialFilter }
     await send('POST', `/${name}/_index`, { index, ddoc: 'partial', name: 'p' })
+    return docs
+  }
+
+  async function fillPartitions(name: string, all: readonly Json[]): Promise<readonly Json[]> {
+    await send('PUT', `/${name}?q=2&partitioned=true`)
+    const docs = all.map((each, at) => ({ ...each, _id: `${partitions[at % partitions.length]}:${each['_id']}` }))
+    await send('POST', `/${name}/_bulk_docs`, { docs })
+    for (const [at, fields] of indexes.entries()) {
+      const partitioned = at % 2 === 0
+      await send('POST', `/${name}/_index`, { index: { fields }, ddoc: `d${partitioned}`, name: `${at}`, partitioned })
+    }
+    return docs
   }
 
   const found = async (name: string, query: Json): Promise<any> =>
@@ -116,6 +129,20 @@ describe('queries of random documents', function () {
     expect(idsOf(answer.docs), 'through the partial index').to.have.members(idsOf(expected))
   }
 
+  /** Finds the same in each partition and in the whole database, with indexes of both kinds. */
+  async function checkPartitions(name: string, docs: readonly Json[], query: Json): Promise<void> {
+    const expected = docs.filter(each => matchesNaively(query, each))
+    const global = await found(name, { selector: query, fields: ['_id'] })
+    expect(idsOf(global.docs), 'in all partitions').to.have.members(idsOf(expected))
+    for (const partition of partitions) {
+      const own = expected.filter(({ _id }) => String(_id).startsWith(`${partition}:`))
+      const answer = await pages(`${name}/_partition/${partition}`, { selector: query, fields: ['_id'], limit: 5 })
+      expect(idsOf(answer), `in ${partition}`).to.have.members(idsOf(own))
+      const { count } = await found(`${name}/_partition/${partition}`, { selector: query, count: true })
+      expect(count, `counted in ${partition}`).to.equal(own.length)
+    }
+  }
+
   async function pages(name: string, query: Json): Promise<readonly Json[]> {
     const all: Json[] = []
     for (let bookmark: string | undefined; ;) {
@@ -127,29 +154,46 @@ describe('queries of random documents', function () {
   }
 
   it('give what a filter over all documents gives, through every index, sorted, in pages and counted', async () => {
-    const seed = Number(process.env.FIND_SEED ?? Date.now() % 1_000_000)
-    const endsAt = performance.now() + msMax
-    for (let round = 0; round < databasesOfEachRun && performance.now() < endsAt; round++) {
-      const [docs] = fc.sample(documents, { seed: seed + round, numRuns: 1 })
-      await fill(`random${round}`, docs!)
-      const queries = fc.sample(
-        fc.tuple(selector, fc.constantFrom(...indexes), fc.constantFrom('asc', 'desc')),
-        { seed: seed + round, numRuns: queriesOfEachDatabase },
-      )
-      for (const [query, fields, direction] of queries) {
-        if (performance.now() > endsAt) break
-        try {
-          await checkSelector(`random${round}`, docs!, query)
-          await checkSort(`random${round}`, docs!, query, fields, direction)
-          await checkPartial(`random${round}`, docs!, query)
-        } catch (error) {
-          const replay = `FIND_SEED=${seed} npm run test:cluster -- -g 'queries of random documents'`
-          throw new Error(`${replay}: database random${round}, ${JSON.stringify(query)}`, { cause: error })
-        }
-      }
-    }
+    await checkQueries('random', fill, async (name, docs, query, fields, direction) => {
+      await checkSelector(name, docs, query)
+      await checkSort(name, docs, query, fields, direction)
+      await checkPartial(name, docs, query)
+    })
+  })
+
+  it('give what a filter gives in each partition', async () => {
+    await checkQueries('parts', fillPartitions, checkPartitions)
   })
 })
+
+type Fill = (name: string, docs: readonly Json[]) => Promise<readonly Json[]>
+type Check = (
+  name: string, docs: readonly Json[], query: Json, fields: readonly string[], direction: string,
+) => Promise<void>
+
+/** Checks random queries on databases of random documents. A failure names the seed that repeats it. */
+async function checkQueries(prefix: string, fill: Fill, check: Check): Promise<void> {
+  const seed = Number(process.env.FIND_SEED ?? Date.now() % 1_000_000)
+  const endsAt = performance.now() + msMax
+  for (let round = 0; round < databasesOfEachRun && performance.now() < endsAt; round++) {
+    const name = `${prefix}${round}`
+    const [members] = fc.sample(documents, { seed: seed + round, numRuns: 1 })
+    const docs = await fill(name, members!)
+    const queries = fc.sample(
+      fc.tuple(selector, fc.constantFrom(...indexes), fc.constantFrom('asc', 'desc')),
+      { seed: seed + round, numRuns: queriesOfEachDatabase },
+    )
+    for (const [query, fields, direction] of queries) {
+      if (performance.now() > endsAt) break
+      try {
+        await check(name, docs, query, fields, direction)
+      } catch (error) {
+        const replay = `FIND_SEED=${seed} npm run test:cluster -- -g 'queries of random documents'`
+        throw new Error(`${replay}: database ${name}, ${JSON.stringify(query)}`, { cause: error })
+      }
+    }
+  }
+}
 
 function idsOf(docs: readonly Json[]): readonly unknown[] {
   return docs.map(({ _id }) => _id)
