@@ -2,8 +2,7 @@ import type { SortKeyEncoder } from '../collation/sort-key.ts'
 import { formatFieldPath } from '../selectors/field-path.ts'
 import type { FieldTest, Selector } from '../selectors/selector.ts'
 import { fieldIntervals, isOneKey } from './key-intervals.ts'
-
-type Condition = Extract<Selector, { kind: 'field' }>
+import { conditionsOf } from './selector-fields.ts'
 
 /** Tests that pass exactly the values whose sort keys are in one interval. */
 const intervalOperators: ReadonlySet<FieldTest['operator']> = new Set(['$eq', '$lt', '$lte', '$gt', '$gte'])
@@ -19,12 +18,11 @@ const intervalOperators: ReadonlySet<FieldTest['operator']> = new Set(['$eq', '$
 export function hasExactRanges(
   selector: Selector, fields: readonly { readonly name: string }[], encoder: SortKeyEncoder,
 ): boolean {
-  const conditions = conjunction(selector)
-  if (conditions === null) return false
+  if (hasAlternatives(selector)) return false
   const columns = fieldIntervals(selector, fields.map(({ name }) => name), encoder)
   // The first column that may have several values adds its interval to the ranges, and later ones add nothing.
   const last = columns.findIndex(intervals => !intervals.every(isOneKey))
-  return conditions.every(({ path, test, negated }) => {
+  return conditionsOf(selector).every(({ path, test, negated }) => {
     const name = formatFieldPath(path)
     const column = fields.findIndex(field => field.name === name)
     // Ids and revisions may be compared by bytes, but rows are in the order of a collation.
@@ -35,16 +33,8 @@ export function hasExactRanges(
   })
 }
 
-/** Returns the conditions that must all hold; null when the selector has alternatives. */
-function conjunction(selector: Selector): readonly Condition[] | null {
-  switch (selector.kind) {
-    case 'field': return [selector]
-    case 'or': return null
-    case 'and': {
-      const operands = selector.operands.map(conjunction)
-      return operands.includes(null) ? null : operands.flatMap(conditions => conditions ?? [])
-    }
-  }
+function hasAlternatives(selector: Selector): boolean {
+  return selector.kind !== 'field' && (selector.kind === 'or' || selector.operands.some(hasAlternatives))
 }
 
 /** Whether the value of a test has a sort key. Without one, the test does not make the ranges narrower. */

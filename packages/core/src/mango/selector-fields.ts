@@ -17,13 +17,13 @@ export interface SelectorFields {
 }
 
 /** The test of one field that each matching document passes. */
-type Condition = Extract<Selector, { kind: 'field' }>
+export type Condition = Extract<Selector, { kind: 'field' }>
 
 const indexableOperators: ReadonlySet<FieldTest['operator']> =
   new Set(['$eq', '$lt', '$lte', '$gt', '$gte', '$exists', '$beginsWith'])
 
 export function selectorFields(selector: Selector): SelectorFields {
-  const conditions = addConditions(selector, [])
+  const conditions = conditionsOf(selector)
   const namesOf = (isChosen: (condition: Condition) => boolean): ReadonlySet<string> =>
     new Set(conditions.filter(isChosen).map(({ path }) => formatFieldPath(path)))
   return {
@@ -40,6 +40,11 @@ export function selectorFields(selector: Selector): SelectorFields {
  */
 export function isEmptyDisjunction(selector: Selector): boolean {
   return selector.kind === 'or' && selector.operands.length === 0
+}
+
+/** Returns the conditions that each matching document fulfils, without those inside of an `$or`. */
+export function conditionsOf(selector: Selector): readonly Condition[] {
+  return addConditions(selector, [])
 }
 
 // Selectors may be nested deeply and have many conditions, so all levels add to one collection.
