@@ -1,8 +1,9 @@
 import type { IndexDefinition, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
-import { placeRange, type PlaceRange } from './index-keys.ts'
+import { firstPlace, placeRange, type PlaceRange, placesEnd } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import type { Indexer } from './indexer.ts'
+import type { KnownGroups } from './reduction-cache.ts'
 import { rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
 import { indexedRow, RowValues } from './row-values.ts'
 
@@ -12,27 +13,44 @@ const pageGroups = 32
 interface FoundGroup {
   readonly range: number
   readonly group: string
+  /** The value, if it is known (`KnownGroup.value`). */
+  readonly known?: Uint8Array
   readonly places: PlaceRange
-  /** One of the rows of the group. */
-  readonly row: StoredRow
+  /** One of the rows of the group; absent if the value is known. */
+  readonly row?: StoredRow
+  /** Whether `places` have all rows of the group. False when this is not known. */
+  readonly isWhole?: boolean
 }
 
-/** Lists the groups of the ranges, without a head. @param check throws when the call has ended */
+/**
+ * Lists the groups of the ranges, without a head.
+ *
+ * @param known the groups of the same level and the state of the snapshot that need not be read
+ * @param check throws when the call has ended
+ */
 export async function* reduceIndex(
-  snapshot: IndexSnapshot, definition: IndexDefinition, indexer: Indexer, request: ReduceIndexRequest,
-  check: () => void,
+  snapshot: Pick<IndexSnapshot, 'rows'>, definition: IndexDefinition, indexer: Indexer, request: ReduceIndexRequest,
+  known: KnownGroups, check: () => void,
 ): AsyncGenerator<readonly ReducedGroup[]> {
   const reader = snapshot.rows(check)
   const values = new RowValues(indexer, definition)
+  const valuesOf = async (groups: readonly FoundGroup[]): Promise<readonly Uint8Array[]> => {
+    const read = groups.filter(group => group.known === undefined)
+    const found = (await values.ofRanges(read.map(({ places }) => reader.parts(places)))).values()
+    return groups.map(({ group, known: value, row, places: { from, to }, isWhole }) => {
+      if (value !== undefined) return value
+      const encoded = indexer.encodeGroup(definition, indexedRow(row!), request.groupLevel, found.next().value!)
+      if (isWhole && !indexer.isFailure?.(definition, encoded)) known.add(from, { group, to, value: encoded })
+      return encoded
+    })
+  }
   const reduced = async (groups: readonly FoundGroup[]): Promise<readonly ReducedGroup[]> => {
-    const found = await values.ofRanges(groups.map(({ places }) => reader.parts(places)))
-    return groups.map(({ range, group, row }, at): ReducedGroup => ({
-      kind: 'group', range, group,
-      value: indexer.encodeGroup(definition, indexedRow(row), request.groupLevel, found[at]!),
-    }))
+    const encoded = await valuesOf(groups)
+    return groups.map(({ range, group }, at) => ({ kind: 'group', range, group, value: encoded[at]! }))
   }
   let groups: FoundGroup[] = []
-  for await (const group of findGroups(reader, (key, level) => indexer.groupOf(key, level, definition), request)) {
+  const prefixOf = (key: string, level: number): string => indexer.groupOf(key, level, definition)
+  for await (const group of findGroups(reader, prefixOf, request, known)) {
     check()
     groups.push(group)
     if (groups.length < pageGroups) continue
@@ -45,7 +63,7 @@ export async function* reduceIndex(
 /** Lists the groups that a request asks for, in its order. */
 async function* findGroups(
   reader: RowReader, prefixOf: (key: string, level: number) => string,
-  { ranges, descending, after, skip = 0, limit = Infinity, groupLevel }: ReduceIndexRequest,
+  { ranges, descending, after, skip = 0, limit = Infinity, groupLevel }: ReduceIndexRequest, known: KnownGroups,
 ): AsyncGenerator<FoundGroup> {
   const groupOf = (key: string): string =>
     groupLevel === 'exact' ? key : groupLevel === 0 ? '' : prefixOf(key, groupLevel)
@@ -60,7 +78,20 @@ async function* findGroups(
     if (range === after?.range) {
       places = without(places, await edgeOf(after.group, places, false), descending)
     }
+    /** Whether the range begins where a group does. Groups that begin elsewhere are not shared with other requests. */
+    let beginsGroup = !descending && groupLevel !== 0 && places.from === firstPlace
     while (left > 0) {
+      const shared = beginsGroup ? known.get(places.from) : undefined
+      if (shared !== undefined && compareUtf8(shared.to, places.to) <= 0) {
+        const { group, to, value } = shared
+        if (toSkip > 0) toSkip--
+        else {
+          left--
+          yield { range, group, known: value, places: { from: places.from, to } }
+        }
+        places = { from: to, to: places.to }
+        continue
+      }
       const row = await reader.endRow(places, descending)
       if (row === undefined) break
       const group = groupOf(rowPlace(row).key)
@@ -71,8 +102,10 @@ async function* findGroups(
       else {
         left--
         const found = descending ? { from: rest.to, to: places.to } : { from: places.from, to: rest.from }
-        yield { range, group, places: found, row }
+        const endsGroup = places.to === placesEnd || compareUtf8(edge, places.to) < 0
+        yield { range, group, places: found, row, isWhole: beginsGroup && endsGroup }
       }
+      beginsGroup = !descending && groupLevel !== 0
       places = rest
     }
   }

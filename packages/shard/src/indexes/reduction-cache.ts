@@ -9,6 +9,25 @@ const rangesMax = 16
 /** Estimated bytes of memory that a result and a group take besides their texts and values. */
 const objectBytes = 200
 
+/** A whole group in one state of an index. */
+export interface KnownGroup {
+  readonly group: string
+  /** The place at which the next group begins. */
+  readonly to: string
+  /** As `Indexer.encodeGroup` returns it. */
+  readonly value: Uint8Array
+}
+
+/** The groups of one level in one state of an index that were reduced before. */
+export interface KnownGroups {
+  /** @param from the place at which the group begins */
+  get(from: string): KnownGroup | undefined
+  add(from: string, group: KnownGroup): void
+}
+
+/** Groups of one level, by the places at which they begin. */
+interface LevelGroups { readonly byPlace: Map<string, KnownGroup>; bytes: number }
+
 /**
  * Whole results of reductions of the indexes of a node; those that were used last are kept. A result belongs to one
  * version of an index, and no other set of rows of any index in the store ever has that version. So a result never has
@@ -47,6 +66,24 @@ export class ReductionCache {
     else yield* this.#keep(key, read(), isFailure)
   }
 
+  /**
+   * Returns the groups of a level that requests for ranges have reduced. Requests for other ranges share all groups but
+   * those in which the ranges begin and end.
+   */
+  groupsOf(version: string, level: number | 'exact'): KnownGroups {
+    const key = `${version} groups ${level}`
+    const known = this.#results.get(key) as LevelGroups | undefined ?? { byPlace: new Map(), bytes: objectBytes }
+    return {
+      get: from => known.byPlace.get(from),
+      add: (from, group) => {
+        if (known.byPlace.size >= groupsMax || known.byPlace.has(from)) return
+        known.byPlace.set(from, group)
+        known.bytes += from.length + group.to.length + bytesOf(group)
+        this.#results.set(key, known, known.bytes)
+      },
+    }
+  }
+
   /** Reads the groups ahead before it returns the first one, so that nobody waits for a slow reader. */
   async* #keep(
     key: string, pages: AsyncIterable<readonly ReducedGroup[]>, isFailure: (group: ReducedGroup) => boolean,
@@ -79,7 +116,7 @@ export class ReductionCache {
   }
 }
 
-function bytesOf({ group, value }: ReducedGroup): number {
+function bytesOf({ group, value }: Pick<ReducedGroup, 'group' | 'value'>): number {
   return group.length + value.length + objectBytes
 }
 

@@ -124,8 +124,10 @@ export class ShardIndexes implements IndexReplica {
     { definition, snapshot }: OpenedIndex, request: ReduceIndexRequest, check: () => void,
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const { store: { reductions }, indexer } = this.#parts
+    const { version } = snapshot.state
+    const known = reductions.groupsOf(version, request.groupLevel)
     return reductions.open(
-      snapshot.state.version, request, () => reduceIndex(snapshot, definition, indexer, request, check),
+      version, request, () => reduceIndex(snapshot, definition, indexer, request, known, check),
       ({ value }) => indexer.isFailure?.(definition, value) ?? false)
   }
 
