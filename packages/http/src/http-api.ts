@@ -23,6 +23,7 @@ import { SharedCalls } from './services/shared-calls.ts'
 import { FilterCalls } from './services/filter-calls.ts'
 import type { Configuration } from './settings/configuration.ts'
 import { preflightHeaders } from './messages/cross-origin.ts'
+import { requireSameSite } from './messages/cross-site.ts'
 import { dispatch, type Routes } from './pipeline/dispatch.ts'
 import { renderError } from './messages/error-rendering.ts'
 import type { HttpOptions } from './settings/http-options.ts'
@@ -156,6 +157,7 @@ class Pipeline {
         const { user, renewed } = identified instanceof Promise ? await identified : identified
         request.user = user
         request.renewedSession = renewed
+        requireSameSite(request, services.options)
         if (carriesBody(exchange)) this.#expectBody(request)
         await dispatch(this.#routes, request, services)
       }

@@ -77,6 +77,12 @@ export function isSignedBy({ message, signature }: SessionCookie, key: string, d
   return expected.length === signature.length && timingSafeEqual(expected, signature)
 }
 
+/** Returns the SameSite attribute, or undefined for a cookie without it. */
+function sameSiteOf({ sameSite, crossOriginEnabled, crossOriginCredentials }: HttpOptions): string | undefined {
+  if (sameSite !== 'auto') return sameSiteValues[sameSite]
+  return crossOriginEnabled && crossOriginCredentials ? undefined : sameSiteValues['lax']
+}
+
 /**
  * Returns the Set-Cookie header for a cookie's value.
  * @param value an empty value makes the browser delete the cookie
@@ -84,7 +90,7 @@ export function isSignedBy({ message, signature }: SessionCookie, key: string, d
  */
 export function sessionCookieHeader(value: string, options: HttpOptions, nowMs: number, encrypted: boolean): string {
   const { sessionSeconds, cookieDomain } = options
-  const sameSite = sameSiteValues[options.sameSite]
+  const sameSite = sameSiteOf(options)
   return [
     `${sessionCookieName}=${value}`, 'Version=1',
     ...(options.persistentCookies

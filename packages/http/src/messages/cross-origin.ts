@@ -64,8 +64,17 @@ function allowedOrigin(request: RequestContext, options: HttpOptions): string | 
   return origins.includes('*') || origins.includes(origin.toLowerCase()) ? origin : null
 }
 
+/** Returns whether the configuration lets scripts of the request's origin use the credentials of a user. */
+export function allowsCredentialsOf(request: RequestContext, options: HttpOptions): boolean {
+  return allowsCredentials(options) && allowedOrigin(request, options) !== null
+}
+
+function allowsCredentials({ crossOriginCredentials, crossOriginOrigins }: HttpOptions): boolean {
+  return crossOriginCredentials && !crossOriginOrigins.includes('*')
+}
+
 function originHeaders(origin: string, options: HttpOptions): HttpHeaders {
-  const credentials = options.crossOriginCredentials && !options.crossOriginOrigins.includes('*')
+  const credentials = allowsCredentials(options)
   return {
     'Access-Control-Allow-Origin': origin,
     ...(credentials ? { 'Access-Control-Allow-Credentials': 'true' } : {}),

@@ -111,9 +111,10 @@ export const authenticationDeclarations = {
 
   /** Converted to lower case. */
   sameSite: converted(option('chttpd_auth/same_site', text, {
-    default: '',
+    default: 'auto',
     effect: 'live',
-    help: 'SameSite attribute of the session cookie: none, lax or strict; any other value leaves the attribute out.',
+    help: 'SameSite attribute of the session cookie: none, lax or strict. auto: lax, and no attribute while scripts of '
+      + 'other origins may send credentials (cors/credentials). Any other value leaves the attribute out.',
   }), value => value.toLowerCase()),
 
   hashAlgorithms: option('chttpd_auth/hash_algorithms', list, {

@@ -38,7 +38,8 @@ describe('cookie sessions', () => {
     const begun = await login('admin', 'secret')
     expect([begun.status, begun.json]).to.deep.equal([200, { ok: true, name: 'admin', roles: ['_admin'] }])
     expect(begun.headers['set-cookie']).to.match(
-      /^AuthSession=[\w-]+; Version=1; Expires=\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT; Max-Age=600; Path=\/; HttpOnly$/,
+      new RegExp('^AuthSession=[\\w-]+; Version=1; Expires=\\w{3}, \\d\\d \\w{3} \\d{4} [\\d:]{8} GMT; Max-Age=600; '
+        + 'Path=/; HttpOnly; SameSite=Lax$'),
     )
     const session = await node.get('/_session', { ...anonymous, cookie: `theme=dark; ${cookieOf(begun)}` })
     expect(session.json.userCtx).to.deep.equal({ name: 'admin', roles: ['_admin'] })
@@ -53,9 +54,23 @@ describe('cookie sessions', () => {
     const ended = await node.delete('/_session', { ...anonymous, cookie: cookieOf(begun) })
     expect([ended.status, ended.json]).to.deep.equal([200, { ok: true }])
     expect(ended.headers['set-cookie']).to.match(
-      /^AuthSession=; Version=1; Expires=.*; Max-Age=600; Path=\/; HttpOnly$/,
+      /^AuthSession=; Version=1; Expires=.*; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
     )
     expect(await whoIs('AuthSession=')).to.equal(null)
+  })
+
+  it('are not sent with requests of other sites, unless those may send credentials', async () => {
+    const sameSite = async (): Promise<string | undefined> =>
+      /SameSite=(\w+)/.exec((await login('admin', 'secret')).headers['set-cookie']!)?.[1]
+    expect(await sameSite()).to.equal('Lax')
+    node.configuration.put('chttpd', 'enable_cors', 'true')
+    node.configuration.put('cors', 'credentials', 'true')
+    expect(await sameSite()).to.equal(undefined)
+    node.configuration.put('chttpd_auth', 'same_site', 'None')
+    expect(await sameSite()).to.equal('None')
+    node.configuration.put('cors', 'credentials', 'false')
+    node.configuration.put('chttpd_auth', 'same_site', '')
+    expect(await sameSite()).to.equal(undefined)
   })
 
   it('are not renewed within their first second, however short they are', async () => {

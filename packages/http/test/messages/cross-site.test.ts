@@ -1,0 +1,73 @@
+import { expect } from 'chai'
+import { MemoryNode, type Answer } from '../memory-node.ts'
+
+describe('a request of another site', () => {
+  let node: MemoryNode
+  let cookie: string
+  beforeEach(async () => {
+    node = new MemoryNode()
+    const login = await node.post('/_session', { name: 'admin', password: 'secret' }, { authorization: '' })
+    cookie = login.headers['set-cookie']!.split(';', 1)[0]!
+    await node.put('/db')
+  })
+  afterEach(() => node.stop())
+
+  const evil = { origin: 'https://evil.example' }
+  const post = (path: string, headers: Record<string, string>, body = ''): Promise<Answer> =>
+    node.post(path, body, { authorization: '', cookie, ...headers })
+  const outcome = ({ status, json }: Answer): unknown[] => [status, json.error]
+  const reload = '/_node/_local/_config/_reload'
+  const changing = ['/_cluster_setup', reload, '/db/_sync_shards', '/db/_view_cleanup']
+
+  it('cannot use a session with what browsers send without asking', async () => {
+    for (const path of changing) {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
+        expect(outcome(await post(path, { ...evil, 'content-type': type })), path).to.deep.equal([403, 'forbidden'])
+      }
+    }
+    const sandboxed = await post('/db/_view_cleanup', { origin: 'null', 'content-type': 'text/plain' })
+    expect(sandboxed.status).to.equal(403)
+    const fetched = await post('/db/_view_cleanup', { 'sec-fetch-site': 'cross-site' })
+    expect(fetched.status).to.equal(403)
+    const linked = await post('/db/_view_cleanup', { referer: 'https://evil.example/node.example:5984' })
+    expect(linked.status).to.equal(403)
+  })
+
+  it('cannot use a session with the type of a form although it does not say where it comes from', async () => {
+    for (const path of changing) {
+      expect(outcome(await post(path, { 'content-type': 'text/plain;charset=utf-8' })), path)
+        .to.deep.equal([415, 'bad_content_type'])
+    }
+  })
+
+  it('is told from those of pages of this server, of clients without a browser, and of JSON', async () => {
+    const accepted: Record<string, string>[] = [
+      { 'origin': 'http://node.example:5984', 'content-type': 'text/plain' },
+      { 'origin': 'https://db.example', 'x-forwarded-host': 'db.example:443', 'content-type': 'text/plain' },
+      { 'sec-fetch-site': 'same-origin', 'origin': 'https://db.example', 'content-type': 'text/plain' },
+      { 'referer': 'http://node.example:5984/_utils/', 'content-type': 'text/plain' },
+      {},
+      { ...evil, 'content-type': 'application/json' },
+    ]
+    for (const headers of accepted) expect((await post(reload, headers)).status, JSON.stringify(headers)).to.equal(200)
+  })
+
+  it('is allowed when the configuration gives its origin credentials', async () => {
+    node.configuration.put('chttpd', 'enable_cors', 'true')
+    node.configuration.put('cors', 'origins', 'https://evil.example')
+    const headers = { ...evil, 'content-type': 'application/json' }
+    expect((await post(reload, { ...evil })).status).to.equal(403)
+    node.configuration.put('cors', 'credentials', 'true')
+    expect((await post(reload, { ...evil })).status).to.equal(200)
+    expect((await post(reload, headers)).status).to.equal(200)
+    node.configuration.put('cors', 'origins', '*')
+    expect((await post(reload, { ...evil })).status).to.equal(403)
+  })
+
+  it('may log in and out, read, and use other credentials', async () => {
+    const form = { ...evil, 'content-type': 'application/x-www-form-urlencoded' }
+    expect((await post('/_session', form, 'name=admin&password=secret')).status).to.equal(200)
+    expect((await node.get('/db', { authorization: '', cookie, ...evil })).status).to.equal(200)
+    expect((await node.post(reload, undefined, evil)).status).to.equal(200)
+  })
+})
