@@ -51,6 +51,14 @@ describe('aggregation', () => {
     expect(aggregate({ aggregates: { n: { $count: true } } }, films)).to.deep.equal([{ key: {}, value: { n: 6 } }])
   })
 
+  it('takes the same one of equal texts as the extreme, whichever comes first', () => {
+    const request = { aggregates: { min: { $min: 'a' }, max: { $max: 'a' } } }
+    const texts = [{ a: 'e\u0301' }, { a: '\u00e9' }]
+    const expected = [{ key: {}, value: { min: 'e\u0301', max: '\u00e9' } }]
+    expect(aggregate(request, texts)).to.deep.equal(expected)
+    expect(aggregate(request, texts.toReversed())).to.deep.equal(expected)
+  })
+
   it('sums exactly', () => {
     const numbers = [1e16, 1, -1e16, 0.1, 0.2, -0.1, -0.2].map(a => ({ a }))
     expect(aggregate({ aggregates: { sum: { $sum: 'a' } } }, numbers)[0]!.value).to.deep.equal({ sum: 1 })

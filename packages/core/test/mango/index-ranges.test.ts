@@ -99,6 +99,13 @@ describe('ranges of an index', () => {
       .to.deep.equal([false, true, true, false])
   })
 
+  it('do not use comparisons of ids, which are by bytes, other than by equality', () => {
+    const [range] = ranges({ _id: { $gt: 'A' } }, ['_id'])
+    expect(['A', 'a', 'b'].map(id => isIn(range!, encoder.encode([id])))).to.deep.equal([true, true, true])
+    const [only] = ranges({ _id: 'b' }, ['_id'])
+    expect(['A', 'a', 'b'].map(id => isIn(only!, encoder.encode([id])))).to.deep.equal([false, false, true])
+  })
+
   it('are none when the conditions contradict one another', () => {
     for (const written of [
       { a: { $gt: 9, $lt: 3 } }, { a: 1, $and: [{ a: 2 }] }, { a: { $gt: 1, $lt: 1 } }, { a: { $in: [] } },

@@ -19,6 +19,8 @@ describe('a compiled selector', () => {
       compileSelector(parseSelector(written))({ _id: 'b', ...members })
     expect(matches({ a: 'e\u0301' }, { a: 'é' })).to.equal(true)
     expect(matches({ a: { $in: ['e\u0301', 'x'] } }, { a: 'é' })).to.equal(true)
+    expect(matches({ a: { $in: ['b\u0000', 'x'] } }, { a: 'b' })).to.equal(true)
+    expect(matches({ a: { $in: ['b', 'x'] } }, { a: ['c', 'b\u0000'] })).to.equal(true)
     expect(matches({ a: { $ne: 'é' } }, { a: 'e\u0301' })).to.equal(false)
     expect(matches({ a: { $gt: 'a', $lt: 'B' } }, { a: 'b' })).to.equal(true)
     expect(matches({ a: { $gt: ['A'] } }, { a: ['a'] })).to.equal(false)
