@@ -1,16 +1,16 @@
-import { compileSelector, PatternBudget, selectorDocument } from '@sectional/core'
-import type { DocumentTest, FoundDocument, Selector } from '@sectional/core'
+import { PatternBudget, StoredSelector } from '@sectional/core'
+import type { FoundDocument, Selector } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 
 /** Tests a selector on documents that this node has received. */
 export class SelectorTest {
-  readonly #matches: DocumentTest
+  readonly #selector: StoredSelector
   /** Bounds the time of the patterns of the query. */
   readonly #budget: PatternBudget
 
   constructor(selector: Selector, { clock, machine }: Pick<Runtime, 'clock' | 'machine'>) {
     this.#budget = new PatternBudget(clock, machine)
-    this.#matches = compileSelector(selector, this.#budget.testInTime)
+    this.#selector = new StoredSelector(selector, this.#budget.testInTime)
   }
 
   /**
@@ -21,14 +21,15 @@ export class SelectorTest {
    */
   matches({ id, revision, body, attachments, leaves }: FoundDocument): boolean {
     if (id.startsWith('_design/')) return false
-    return this.matchesMembers(selectorDocument({
+    this.#budget.beginDocument()
+    return this.#selector.matches({
       id, revision: revision!, body: body!, ...(attachments && { attachments }), ...(leaves && { leaves }),
-    }))
+    })
   }
 
   /** Returns whether a document with these members matches. @throws SelectorError when that takes too long */
   matchesMembers(document: Readonly<Record<string, unknown>>): boolean {
     this.#budget.beginDocument()
-    return this.#matches(document)
+    return this.#selector.matchesMembers(document)
   }
 }

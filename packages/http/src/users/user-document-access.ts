@@ -25,7 +25,7 @@ export function checkUserDocumentAccess(
     case 'database': case 'bulk-docs': case 'security': return 'full'
     case 'document': case 'attachment': return checkDocument(request, options)
     case 'design-document': return checkDesign(request)
-    case 'find': case 'explain': case 'index':
+    case 'find': case 'aggregate': case 'explain': case 'index':
       requireDatabaseAdmin(request.user, request.database)
       return 'full'
     default: throw new ApiError('not_server_admin')
