@@ -93,7 +93,7 @@ describe('queries of random documents', function () {
   const found = async (name: string, query: Json): Promise<any> =>
     send('POST', `/${name}/_find`, { limit: documentsMax, ...query })
 
-  /** Finds the same through each index, without one, page by page, and as a number. */
+  /** Finds the same through each index, without one, page by page, as a number, and in groups. */
   async function checkSelector(name: string, docs: readonly Json[], query: Json): Promise<void> {
     const expected = idsOf(docs.filter(each => matchesNaively(query, each)))
     for (const useIndex of [undefined, ...indexes.keys()]) {
@@ -102,6 +102,9 @@ describe('queries of random documents', function () {
       expect(idsOf(answer.docs), `through ${useIndex}`).to.have.members(expected)
     }
     expect((await found(name, { selector: query, count: true })).count).to.equal(expected.length)
+    const aggregates = { ids: { $distinct: '_id' } }
+    const { rows } = await send('POST', `/${name}/_aggregate`, { selector: query, group_by: ['a', 'b'], aggregates })
+    expect(rows.flatMap(({ value: { ids } }: any) => ids), 'in groups').to.have.members(expected)
     const paged = await pages(name, { selector: query, fields: ['_id'], limit: 7 })
     expect(idsOf(paged), 'by pages').to.have.members(expected)
   }

@@ -65,7 +65,7 @@ function shownFields(fields: readonly string[]): readonly string[] | null {
   return fields.length === 0 ? null : fields
 }
 
-export function isDescending({ sort }: FindRequest): boolean {
+function isDescending({ sort }: FindRequest): boolean {
   return sort[0]?.direction === 'desc'
 }
 

@@ -1,8 +1,5 @@
 import { asBuffer, jsonParts } from '@sectional/core'
 
-/** Most members of an object that is divided. */
-const membersMax = 100_000
-
 /**
  * The members of a JSON object in their order, each as JSON text. Unlike a JavaScript object it keeps the order of
  * names that look like numbers, and all digits of numbers, so that a document can be changed in one place.
@@ -18,7 +15,8 @@ export type JsonMembers = ReadonlyMap<string, string>
 export function jsonMembers(json: Uint8Array | string): JsonMembers {
   const bytes = typeof json === 'string' ? Buffer.from(json) : json
   if (bytes[0] !== openBraceByte) return new Map()
-  const work = jsonParts(bytes, membersMax)
+  // The size of a document limits its members.
+  const work = jsonParts(bytes, Infinity)
   let step = work.next()
   while (step.done !== true) step = work.next()
   return new Map((step.value ?? []).map(({ name, text }) => [name, asBuffer(text).toString()]))
