@@ -158,6 +158,12 @@ describe('_find', () => {
     })
   })
 
+  it('breaks the connection when the documents end early, so that no answer seems complete', async () => {
+    fake.documents = Array.from({ length: 100 }, (_, at) => found(`${at}`, `{"text":"${'x'.repeat(1024)}"}`))
+    fake.failure = new ApiError('service_unavailable')
+    expect(await find({ selector: {} })).to.include({ status: 200, cut: true })
+  })
+
   it('reads an index as it is when it need not be up to date', async () => {
     await node.during(node.post('/db/_index', { index: { fields: ['a'] } }))
     for (const [members, update] of [[{}, true], [{ update: false }, false], [{ stale: 'ok' }, false]] as const) {
