@@ -16,6 +16,7 @@ import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
 import { TokenAuthentication } from './authentication/token-authentication.ts'
 import { ConfiguredKeys } from './tokens/configured-keys.ts'
+import { FetchedKeys } from './tokens/fetched-keys.ts'
 import { TokenVerifier } from './tokens/token-verifier.ts'
 import { BatchWriter } from './services/batch-writer.ts'
 import { Feeds } from './services/feeds.ts'
@@ -81,8 +82,10 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const authenticator = new Authenticator({ accounts, passwords, lockout, upgrades, machine, random, options })
   const sessions = new Sessions({ accounts, options, secrets, clock })
   const proxy = new ProxyAuthentication({ options, secrets })
-  const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), clock, options })
+  const fetched = new FetchedKeys({ client: runtime.httpClient, clock, log: runtime.log, options })
+  const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), fetched, clock, options })
   const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
+  fetched.onChange = () => { tokens.forget() }
   const services: Services = {
     ...parts,
     coordinator: withUserDocuments(parts.coordinator, { accounts, hasher, rules: new PasswordRules(), options }),

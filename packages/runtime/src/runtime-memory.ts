@@ -3,6 +3,7 @@ import { MemoryCompression } from './compression/compression-memory.ts'
 import { ManualClock } from './clock/clock-manual.ts'
 import type { Clock } from './clock/clock.ts'
 import { RevocableClock } from './clock/clock-revocable.ts'
+import { MemoryHttpClient } from './http/http-client-memory.ts'
 import { MemoryHttpListener } from './http/http-listener-memory.ts'
 import type { Log } from './log/log.ts'
 import { MemoryLog } from './log/log-memory.ts'
@@ -34,6 +35,7 @@ export interface MemoryRuntime extends Runtime {
   readonly blobs: MemoryBlobStorage
   readonly network: MemoryNetwork
   readonly http: MemoryHttpListener
+  readonly httpClient: MemoryHttpClient
   readonly disk: MemoryDisk
   /** Simulates a crash: unsynced writes are lost, timers never fire, and connections and listeners end, all at once. */
   revoke(): void
@@ -61,6 +63,7 @@ export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryR
     compression: new MemoryCompression(),
     network,
     http,
+    httpClient: new MemoryHttpClient(clock),
     sandbox: new MemorySandbox(),
     log: options.log ?? new MemoryLog(),
     metrics: new PrometheusMetrics(),

@@ -4,6 +4,7 @@ import { defaultValues, type OptionValues } from '@sectional/core/options'
 import { FileBlobStorage } from './blobs/blob-store-files.ts'
 import { RealClock } from './clock/clock-real.ts'
 import { ZlibCompression } from './compression/compression-zlib.ts'
+import { NodeHttpClient } from './http/http-client-node.ts'
 import { NodeHttpListener } from './http/http-listener-node.ts'
 import type { NodeHttpListenerOptions } from './http/http-listener-node.ts'
 import { PinoLog } from './log/log-pino.ts'
@@ -50,6 +51,7 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const log = PinoLog.create(options.log)
   const machine = new RealMachine()
   const http = new NodeHttpListener({ descriptors: machine.openFilesMax(), ...options.http })
+  const httpClient = new NodeHttpClient()
   const sandbox = new IsolateSandbox({
     clock, log, metrics,
     limits: sandboxLimits({ ...defaultValues(sandboxDeclarations), ...options.sandbox }, availableParallelism()),
@@ -65,12 +67,14 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
     compression: new ZlibCompression(turns),
     network,
     http,
+    httpClient,
     sandbox,
     log,
     metrics,
     machine,
     close: async () => {
       http.revoke()
+      httpClient.revoke()
       network.revoke()
       sandbox.close()
       machine.close()

@@ -9,6 +9,7 @@ import type { BlobStorage } from './blobs/blob-store.ts'
 import type { Compression } from './compression/compression.ts'
 import type { Storage } from './storage/storage.ts'
 import type { Network } from './network/network.ts'
+import type { HttpClient } from './http/http-client.ts'
 import type { HttpListener } from './http/http-listener.ts'
 import type { Log } from './log/log.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -26,6 +27,8 @@ export interface Runtime {
   readonly compression: Compression
   readonly network: Network
   readonly http: HttpListener
+  /** Requests to other servers than the nodes of the cluster. */
+  readonly httpClient: HttpClient
   /** Runs functions of design documents. */
   readonly sandbox: Sandbox
   readonly log: Log

@@ -44,6 +44,25 @@ const requiredClaims: OptionType<readonly RequiredClaim[]> = {
   format: claims => claims.map(({ name, value }) => value === undefined ? name : `{${name}, "${value}"}`).join(', '),
 }
 
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+/** Keys that come over an unencrypted network could be anybody's. */
+const secureUrl: OptionType<string> = {
+  kind: 'https URL',
+  parse: given => {
+    if (given === '') return given
+    const url = URL.parse(given)
+    if (url === null) throw new Error('only a URL is allowed')
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && loopback.test(url.hostname))) {
+      throw new Error('only https is allowed, or http to this computer')
+    }
+    if (url.username !== '' || url.password !== '') throw new Error('a URL with credentials is not allowed')
+    if (url.hash !== '') throw new Error('a URL with a fragment is not allowed')
+    return given
+  },
+  format: value => value,
+}
+
 export const tokenDeclarations = {
   tokenAlgorithms: option('jwt_auth/algorithms', algorithms, {
     default: defaultAlgorithms,
@@ -55,7 +74,7 @@ export const tokenDeclarations = {
     default: [{ name: 'exp', value: undefined }],
     effect: 'live',
     help: 'Claims that a token must have: names, or {name, "value"} for a value that is needed. exp and nbf are '
-      + 'checked only when they are listed.',
+      + 'checked only when they are listed, or when the key of the token was fetched.',
   }),
 
   rolesClaimName: option('jwt_auth/roles_claim_name', text, {
@@ -77,10 +96,18 @@ export const tokenDeclarations = {
   }),
 
   /** Empty: tokens may have any issuer. */
-  tokenIssuer: option('jwt_auth/issuer', text, {
+  tokenIssuer: option('jwt_auth/issuer', secureUrl, {
     default: '',
     effect: 'live',
-    help: 'When it is set, a token must have it as its claim iss.',
+    help: 'When it is set, a token must have it as its claim iss. Without jwks_url, the keys are those that the issuer '
+      + 'publishes by OpenID Connect Discovery.',
+  }),
+
+  /** Empty: keys are not fetched, or found by discovery. */
+  keySetUrl: option('jwt_auth/jwks_url', secureUrl, {
+    default: '',
+    effect: 'live',
+    help: 'URL of a JSON Web Key Set with the public keys of tokens.',
   }),
 
   clockToleranceSeconds: option('jwt_auth/clock_tolerance', integer({ min: 0, max: 300, unit: 'seconds' }), {

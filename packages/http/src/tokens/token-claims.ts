@@ -8,18 +8,23 @@ export type Claims = Readonly<Record<string, unknown>>
 
 export interface ClaimRules {
   readonly options: Pick<HttpOptions, 'requiredClaims' | 'tokenAudiences' | 'tokenIssuer' | 'clockToleranceSeconds'>
+  /** Whether the key was fetched from the issuer. Such a token needs `exp`, and its `nbf` is always checked. */
+  readonly isFetchedKey: boolean
   /** Seconds since 1970. */
   readonly now: number
 }
 
 /** @throws ApiError `bad_request` for a missing or wrong claim, `unauthorized` outside the token's time */
 export function checkClaims(claims: Claims, header: TokenHeader, rules: ClaimRules): void {
-  const { options: { requiredClaims, tokenAudiences, tokenIssuer } } = rules
+  const { options: { requiredClaims, tokenAudiences, tokenIssuer }, isFetchedKey } = rules
   for (const required of requiredClaims) {
     if (!isOfHeader(required, header)) checkRequired(claims, required, rules)
   }
   if (tokenIssuer !== '') checkRequired(claims, { name: 'iss', value: tokenIssuer }, rules)
   if (tokenAudiences.length > 0) checkAudience(claims, tokenAudiences)
+  if (!isFetchedKey) return
+  checkRequired(claims, { name: 'exp', value: undefined }, rules)
+  if (claimOf(claims, 'nbf') !== undefined) checkTime(claims, 'nbf', rules)
 }
 
 /** Checks parameters of the header, which can be required like claims. Returns false for the name of a claim. */

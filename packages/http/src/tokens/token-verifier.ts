@@ -4,6 +4,7 @@ import type { Clock } from '@sectional/runtime'
 import { tokenUser, type User } from '../request/user.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { ConfiguredKeys } from './configured-keys.ts'
+import type { FetchedKeys } from './fetched-keys.ts'
 import { readTokenHeader, readTokenPart } from './signed-token.ts'
 import { familyOf, type KeyFamily } from './token-algorithms.ts'
 import { checkClaims, claimOf, userNameOf } from './token-claims.ts'
@@ -12,6 +13,7 @@ import { rolesOf } from './token-roles.ts'
 
 export interface TokenVerifierParts {
   readonly keys: Pick<ConfiguredKeys, 'find'>
+  readonly fetched: Pick<FetchedKeys, 'find'>
   readonly clock: Pick<Clock, 'now'>
   readonly options: HttpOptions
 }
@@ -31,17 +33,19 @@ export class TokenVerifier {
 
   /**
    * @throws ApiError `bad_request` for a malformed token, an unknown key, a wrong signature, and a missing or wrong
-   * claim; `unauthorized` for a token that has expired, is not valid yet, or names no user
+   * claim; `unauthorized` for a token that has expired, is not valid yet, or names no user; `service_unavailable` when
+   * the keys of the issuer cannot be downloaded
    */
   async verify(token: string): Promise<VerifiedToken> {
-    const { keys, clock, options } = this.#parts
+    const { keys, fetched, clock, options } = this.#parts
     const header = readTokenHeader(token, options.tokenAlgorithms)
     const family = familyOf(header.algorithm)!
-    const key = keys.find(family, header.keyId)
+    const configured = keys.find(family, header.keyId)
+    const key = configured ?? (family === 'hmac' ? null : await fetched.find(header))
     if (key === null) throw badToken('Unknown kid')
     const payload = await verifySignature(token, key, header.algorithm, family)
     const claims = readTokenPart(payload)
-    checkClaims(claims, header, { options, now: clock.now() / 1000 })
+    checkClaims(claims, header, { options, isFetchedKey: configured === null, now: clock.now() / 1000 })
     const user = tokenUser(userNameOf(claims), rolesOf(claims, options), 'jwt')
     const expires = claimOf(claims, 'exp')
     return { user, expiresAt: typeof expires === 'number' ? expires * 1000 : Infinity }

@@ -286,7 +286,7 @@ describe('signed tokens', () => {
 })
 
 describe('keys of tokens', () => {
-  const { requiredClaims, tokenAlgorithms } = httpDeclarations
+  const { requiredClaims, tokenIssuer, tokenAlgorithms } = httpDeclarations
 
   it('are checked by the options', () => {
     expect(requiredClaims.parse('exp,{iss, "a, b"} , kid')).to.deep.equal([
@@ -297,6 +297,13 @@ describe('keys of tokens', () => {
       expect(() => requiredClaims.parse(wrong), wrong).to.throw('claim')
     }
     expect(() => tokenAlgorithms.parse('HS256, none')).to.throw('none is no algorithm')
+    for (const wrong of [
+      'id.example', 'http://id.example', 'ftp://id.example', 'https://a:b@id.example', 'https://id.example/#x',
+      'http://127.0.0.1.evil.example', 'file:///etc/passwd',
+    ]) expect(() => tokenIssuer.parse(wrong), wrong).to.throw('allowed')
+    for (const right of [
+      '', 'https://id.example/x', 'http://127.0.0.1:7600', 'http://[::1]/x', 'http://localhost:1/',
+    ]) expect(tokenIssuer.parse(right)).to.equal(right)
   })
 
   it('are refused in the wrong family, form and size', async () => {
