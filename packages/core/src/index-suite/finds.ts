@@ -228,6 +228,8 @@ export function findCases(fixture: IndexFixture): void {
         assert.deepEqual(sums(answer), [count, count, 0])
         const rest = await finder.find({ source, match: { age: -1 }, after: answer.progress[0]! })
         assert.equal(sums(rest)[0], count - answer.progress[0]!.keysExamined)
+        const rare = await finder.find({ source, match: { age: { $in: [700, 1900] } }, limit: 3 })
+        assert.deepEqual([rare.found.length, sums(rare)], [2, [count, count, 2]])
       }
     })
 

@@ -3,7 +3,7 @@ import type { Indexer } from './indexer.ts'
 
 /**
  * Returns an indexer that passes each call on to the indexer of the definition's kind. Calls for another kind reject
- * with ReplicaError `unsupported`.
+ * with ReplicaError `unsupported`. Another kind has a version, too, because a store may contain indexes of it.
  */
 export function indexersByKind(indexers: Readonly<Record<string, Indexer>>): Indexer {
   const byKind = new Map(Object.entries(indexers))
@@ -13,7 +13,7 @@ export function indexersByKind(indexers: Readonly<Record<string, Indexer>>): Ind
     return indexer
   }
   return {
-    versionOf: definition => of(definition).versionOf(definition),
+    versionOf: definition => byKind.get(definition.kind)?.versionOf(definition) ?? '',
     map: async (definition, documents, signal) => of(definition).map(definition, documents, signal),
     groupOf: (key, level, definition) => of(definition).groupOf(key, level, definition),
     reduce: async (definition, lists) => of(definition).reduce(definition, lists),

@@ -19,6 +19,13 @@ export interface FindParts {
 /** A call on the documents of the replica takes at most so many milliseconds; for scans, each page. */
 export const documentCallMs = 30_000
 
+/** The number of documents, or rows, that are read first when the request has a smaller limit of matches. */
+export const firstReadMin = 16
+/** By how many times more are read when the first ones were not enough. */
+export const readGrowth = 8
+/** From this number on, documents are read to the end of the source. */
+const scannedMax = 1024
+
 const noValue = new Uint8Array(0)
 
 /** Finds documents of a replica without an index. The call's timeout bounds the wait for each page. */
@@ -38,7 +45,7 @@ async function* findByDocuments(
   const answer = new FindAnswer(request, clock, selector.groups)
   if (answer.isComplete) return
   const call = { timeoutMs: documentCallMs, history }
-  for await (const page of documents.scanDocuments(documentScan(request), call)) {
+  for await (const page of documentPages(documents, request, call)) {
     for (const document of page) {
       const place = documentPlace(document)
       const match = selector.match(place, noValue, document)
@@ -53,13 +60,26 @@ async function* findByDocuments(
   if (rest.length > 0) yield rest
 }
 
-function documentScan(
-  { source, descending, after, documents }: FindRequest,
-): Parameters<ReadDocuments['scanDocuments']>[0] {
+/** Reads more documents each time, because it is not known how many of them match. */
+async function* documentPages(
+  replica: ReadDocuments, { source, descending, after, limit = Infinity, documents }: FindRequest, call: CallContext,
+): AsyncGenerator<readonly DocumentRow[]> {
   if (source.kind !== 'documents') throw new ReplicaError('protocol', 'the source is not all documents')
   const { end } = source
-  const start = after === undefined ? source.start : { id: after.id, inclusive: false }
-  return { descending, body: true, leaves: documents === 'leaves', ...(start && { start }), ...(end && { end }) }
+  let start = after === undefined ? source.start : { id: after.id, inclusive: false }
+  for (let count = Math.max(firstReadMin, limit); ; count *= readGrowth) {
+    const scan = {
+      descending, body: true, leaves: documents === 'leaves', ...(start && { start }), ...(end && { end }),
+      ...(count < scannedMax && { limit: count }),
+    }
+    let read = 0
+    for await (const page of replica.scanDocuments(scan, call)) {
+      read += page.length
+      start = { id: page.at(-1)!.id, inclusive: false }
+      yield page
+    }
+    if (count >= scannedMax || read < count) return
+  }
 }
 
 function documentPlace({ id }: DocumentRow): ScannedPlace {

@@ -6,14 +6,11 @@ import { ReplicaError } from '@sectional/core'
 import { indexState } from '../index-content.ts'
 import { scanIndex } from '../index-scan.ts'
 import type { IndexSnapshot } from '../index-snapshot.ts'
-import { documentCallMs, type FindParts } from './document-find.ts'
+import { documentCallMs, type FindParts, firstReadMin, readGrowth } from './document-find.ts'
 import { DocumentSelector, indexFields } from './document-selector.ts'
 import { FindAnswer } from './find-answer.ts'
 
 interface FoundIndex { readonly snapshot: IndexSnapshot; readonly definition: IndexDefinition }
-
-/** The number of rows that are read first, when the request has a smaller limit of matches. */
-const firstRowsMin = 16
 
 /**
  * Finds documents by the rows of an index.
@@ -50,7 +47,7 @@ async function* rowPages(
   if (source.kind !== 'index') throw new ReplicaError('protocol', 'the source is not an index')
   const { index, through, ranges } = source
   let behind: ScannedPlace | undefined = after
-  for (let count = Math.max(firstRowsMin, limit); ; count *= 8) {
+  for (let count = Math.max(firstReadMin, limit); ; count *= readGrowth) {
     const scan: ScanIndexRequest = {
       index, through, ranges, descending, ...(behind && { after: behind }), ...(count < Infinity && { limit: count }),
     }

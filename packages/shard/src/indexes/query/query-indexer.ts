@@ -21,7 +21,8 @@ const slowDocumentsMax = 10
 
 /**
  * Makes the rows of Mango's JSON indexes (docs/decisions/0019-mango.md). It needs no sandbox. `map` rejects with
- * ReplicaError `exhausted` when the patterns of a partial filter take too long on too many documents.
+ * ReplicaError `compilation` for a definition that is not valid, and `exhausted` when the patterns of a partial filter
+ * take too long on too many documents.
  */
 export class QueryIndexer implements Indexer {
   readonly #parts: QueryIndexerParts
@@ -40,7 +41,7 @@ export class QueryIndexer implements Indexer {
   async map(definition: IndexDefinition, documents: readonly ChangeRow[]): Promise<readonly MappedDocument[]> {
     const { turns, clock, machine } = this.#parts
     const budget = new PatternBudget(clock, machine)
-    const rowOf = queryRowMaker(definition, budget.testInTime)
+    const rowOf = rowMaker(definition, budget)
     let slow = 0
     return turns.map(documents, (document): MappedDocument => {
       budget.beginDocument()
@@ -76,6 +77,15 @@ export class QueryIndexer implements Indexer {
     _definition: IndexDefinition, row: IndexedRow, level: number | 'exact', value: Uint8Array,
   ): Uint8Array {
     return encodeRowGroup(row, level, value)
+  }
+}
+
+/** @throws ReplicaError `compilation` for fields or a filter that are not valid, as somebody may write them by hand */
+function rowMaker(definition: IndexDefinition, budget: PatternBudget): ReturnType<typeof queryRowMaker> {
+  try {
+    return queryRowMaker(definition, budget.testInTime)
+  } catch (error) {
+    throw new ReplicaError('compilation', `the index is not valid: ${(error as Error).message}`, { cause: error })
   }
 }
 

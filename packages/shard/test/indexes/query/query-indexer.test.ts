@@ -15,6 +15,12 @@ describe('an index of the kind query', () => {
   beforeEach(async () => { world = await QueryWorld.open() })
   afterEach(() => world.close())
 
+  /** Returns the code of the error with which a call fails. */
+  async function failureOf(call: Promise<unknown>): Promise<unknown> {
+    const error = await call.catch((failure: unknown) => failure)
+    return error instanceof ReplicaError ? error.code : error
+  }
+
   /** Returns the counts of the groups of a range, as a coordinator does. */
   async function counts(definition: IndexDefinition, groupLevel: number | 'exact', range: RowRange): Promise<unknown> {
     const read = { index: indexId(definition), through: 0, ranges: [range], descending: false, groupLevel }
@@ -100,9 +106,21 @@ describe('an index of the kind query', () => {
     expect(failures[0]!.error).to.match(/^The row cannot be indexed: /)
   })
 
-  it('of another kind is refused', async () => {
-    const error = await world.build({ ...indexOn(['n']), kind: 'text' }).catch((failure: unknown) => failure)
-    expect(error).to.be.instanceOf(ReplicaError).with.property('code', 'unsupported')
+  it('of another kind is refused, and does not disturb the others', async () => {
+    await world.write({ a: { n: 1 } })
+    const other = { ...indexOn(['n']), kind: 'text' }
+    expect(await failureOf(world.build(other))).to.equal('unsupported')
+    await world.reopen()
+    expect(await failureOf(world.build(other))).to.equal('unsupported')
+    expect(await world.rows(indexOn(['n']))).to.deep.equal(['a [1]'])
+  })
+
+  it('is refused when its fields or its filter are not valid', async () => {
+    await world.write({ a: { n: 1 } })
+    const definition = indexOn(['n'])
+    for (const map of ['', '{}', '{"fields":["a..b"]}', '{"fields":["n"],"partial_filter_selector":{"n":{"$no":1}}}']) {
+      expect(await failureOf(world.build({ ...definition, map })), map).to.equal('compilation')
+    }
   })
 })
 

@@ -20,18 +20,31 @@ export function indexOn(
 /** The query indexes of one replica in memory. */
 export class QueryWorld {
   readonly replica = new MemoryShardReplica({ history: 'one' })
-  readonly indexes: ShardIndexes
+  indexes: ShardIndexes
   readonly #store: IndexStore
+  readonly #machine: TestMachine
 
   private constructor(store: IndexStore, machine: TestMachine) {
     this.#store = store
+    this.#machine = machine
+    this.indexes = this.#open()
+  }
+
+  #open(): ShardIndexes {
     const clock = new RealClock()
     const turns = new Turns(clock)
-    this.indexes = new ShardIndexes({
-      owner: 'shard', store, replica: this.replica, queue: new BuildQueue(clock), clock, turns,
+    const machine = this.#machine
+    return new ShardIndexes({
+      owner: 'shard', store: this.#store, replica: this.replica, queue: new BuildQueue(clock), clock, turns,
       indexer: indexersByKind({ query: new QueryIndexer({ turns, clock, machine }) }),
       find: { documents: this.replica, machine },
     })
+  }
+
+  /** Opens the indexes in the store as the next process does. */
+  async reopen(): Promise<void> {
+    await this.indexes.close()
+    this.indexes = this.#open()
   }
 
   /** @param machine tests patterns that may take long */
