@@ -79,7 +79,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const accounts = new Accounts({ ...parts, clock, accountsMax: options.credentialsMax })
   const hasher = new PasswordHasher({ passwords, machine, random, options })
   const upgrades = new HashUpgrades({ ...parts, accounts, hasher, log: runtime.log })
-  const authenticator = new Authenticator({ accounts, passwords, lockout, upgrades, machine, random, options })
+  const authenticator = new Authenticator({ accounts, passwords, lockout, upgrades, ...runtime, options })
   const sessions = new Sessions({ accounts, options, secrets, clock })
   const proxy = new ProxyAuthentication({ options, secrets })
   const fetched = new FetchedKeys({ client: runtime.httpClient, clock, log: runtime.log, options })

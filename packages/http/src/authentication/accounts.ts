@@ -125,7 +125,7 @@ export class Accounts {
     if (known?.stored === stored) return known.account
     const hash = parseAdminHash(stored)
     const user = { name, roles: ['_admin'], admin: true }
-    const account = hash === null ? null : { user, hash, isConflicted: false }
+    const account = hash === null ? null : { user, hash, oneTimeSecret: null, isConflicted: false }
     this.#administrators.set(name, { stored, account })
     return account
   }

@@ -5,12 +5,13 @@
  */
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
-import type { Machine, Random } from '@sectional/runtime'
+import type { Clock, Machine, Random } from '@sectional/runtime'
 import { isUserName, requireNoConflicts, type Account } from './user-account.ts'
 import type { Accounts } from './accounts.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
+import { OneTimePasswords } from './one-time-passwords.ts'
 import { derivedKeyBytes, digestOf, verifyPassword } from './password-hash.ts'
 import type { Lockout } from './lockout.ts'
 import type { PasswordQueue } from './password-queue.ts'
@@ -24,6 +25,7 @@ export interface AuthenticatorParts {
   readonly lockout: Lockout
   /** Is told of each password that was verified, not of those whose outcome is cached. */
   readonly upgrades: { afterLogin(account: Account, password: string): void }
+  readonly clock: Clock
   readonly machine: Machine
   readonly random: Random
   readonly options: Pick<
@@ -36,6 +38,8 @@ export interface AuthenticatorParts {
 export interface Login extends BasicCredentials {
   /** Address of the client. */
   readonly address: string
+  /** The second factor, which may be empty. Null: the credentials cannot have one. */
+  readonly token: string | null
 }
 
 /** The outcome of a check. */
@@ -52,6 +56,7 @@ export class Authenticator {
   readonly #key: string
   readonly #verified: BoundedMap<string, Verified>
   readonly #running = new Map<string, { readonly account: Account | null; readonly outcome: Promise<Verified> }>()
+  readonly #tokens: OneTimePasswords
   /** Addresses and names, as one text, of logins that succeeded. They have precedence when passwords wait. */
   readonly #knownSources: BoundedMap<string, true>
 
@@ -59,6 +64,7 @@ export class Authenticator {
     this.#parts = parts
     this.#key = Buffer.from(parts.random.bytes(keyBytes)).toString('hex')
     this.#verified = new BoundedMap(parts.options.credentialsMax)
+    this.#tokens = new OneTimePasswords(parts.clock, parts.options.credentialsMax)
     this.#knownSources = new BoundedMap(parts.options.credentialsMax)
   }
 
@@ -77,17 +83,22 @@ export class Authenticator {
       return this.#repeat(known, address).user ?? refuse()
     }
     const credentials = parseBasicCredentials(authorization)
-    return credentials === null ? anonymous : this.#authenticate(fingerprint, { ...credentials, address })
+    return credentials === null ? anonymous : this.#authenticate(fingerprint, { ...credentials, address, token: null })
   }
 
   /**
-   * Returns the account with that name and password, or null.
+   * Returns the account with that name and password, and the token if the account needs one, or null.
    * @throws ApiError as `authenticate`, and `service_unavailable` when too many password checks are waiting
    */
   async login(login: Login): Promise<Account | null> {
     const fingerprint = hash('sha256', this.#key + JSON.stringify([login.name, login.password]), 'base64')
     const { account, user } = await this.#check(fingerprint, login)
-    return user === null ? null : account
+    if (account === null || user === null) return null
+    const { oneTimeSecret } = account
+    if (oneTimeSecret === null) return account
+    if (this.#tokens.use(account.user.name, oneTimeSecret, login.token ?? '')) return account
+    this.#parts.lockout.addFailure({ address: login.address, name: login.name, account })
+    return null
   }
 
   async #authenticate(fingerprint: string, login: Login): Promise<User> {
@@ -118,13 +129,18 @@ export class Authenticator {
     return verified
   }
 
-  async #verify(fingerprint: string, { name, password, address }: Login, account: Account | null): Promise<Verified> {
+  async #verify(
+    fingerprint: string, { name, password, address, token }: Login, account: Account | null,
+  ): Promise<Verified> {
     if (account !== null) requireNoConflicts(account)
     const { lockout, passwords } = this.#parts
     const source = JSON.stringify([address, name])
     const known = this.#knownSources.get(source) ?? false
-    const right = await lockout.watch({ address, name, account }, () =>
-      passwords.run({ address, name, known }, () => this.#isRight(password, account)))
+    const needsToken = account !== null && account.oneTimeSecret !== null && token === null
+    const right = await lockout.watch({ address, name, account }, async () => {
+      const isRight = await passwords.run({ address, name, known }, () => this.#isRight(password, account))
+      return isRight && !needsToken
+    })
     const user: User | null = right ? { ...account!.user, handler: 'default' } : null
     const verified = { name, account, user }
     if (right) {

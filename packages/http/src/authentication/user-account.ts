@@ -2,6 +2,7 @@
 import { ApiError, isJsonObject } from '@sectional/core'
 import { userIdPrefix, type OpenedDocument } from '@sectional/cluster'
 import type { PasswordDigest } from '@sectional/runtime'
+import { readOneTimeSecret, type OneTimeSecret } from './one-time-passwords.ts'
 import type { PasswordHash } from './password-hash.ts'
 import type { User } from '../request/user.ts'
 
@@ -10,6 +11,8 @@ export interface Account {
   readonly user: User & { readonly name: string }
   /** Null: nobody can log in with this account. */
   readonly hash: PasswordHash | null
+  /** Null: no second factor is needed. */
+  readonly oneTimeSecret: OneTimeSecret | null
   /** True when the document of the user has conflicts. Nobody can log in until they are resolved. */
   readonly isConflicted: boolean
 }
@@ -28,6 +31,7 @@ export function accountOf(name: string, { leaves, body }: OpenedDocument): Accou
   return {
     user: Object.freeze({ name, roles: Object.freeze(roles), admin: false }),
     hash: hashOf(members),
+    oneTimeSecret: readOneTimeSecret(members['totp']),
     isConflicted: leaves.filter(({ deleted }) => !deleted).length > 1,
   }
 }
@@ -37,11 +41,12 @@ function mayHaveRole(role: unknown): role is string {
   return typeof role === 'string' && (!role.startsWith('_') || role === '_metrics')
 }
 
-/** Returns null without a password, and when the user needs a second factor, which this version does not check. */
+/** Returns null without a password, and when the user needs a second factor that cannot be checked. */
 function hashOf(members: Record<string, unknown>): PasswordHash | null {
   const { password_scheme: scheme = 'simple', salt, iterations, pbkdf2_prf: prf = 'sha', totp } = members
   const derived = members[scheme === 'simple' ? 'password_sha' : 'derived_key']
-  if (totp !== undefined || typeof salt !== 'string' || salt === '') return null
+  if (totp !== undefined && readOneTimeSecret(totp) === null) return null
+  if (typeof salt !== 'string' || salt === '') return null
   if (typeof derived !== 'string' || !derivedKey.test(derived)) return null
   if (scheme === 'simple') return { scheme, derived, salt }
   if (scheme !== 'pbkdf2' && scheme !== 'simple+pbkdf2') return null

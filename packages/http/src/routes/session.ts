@@ -1,6 +1,6 @@
 /** `/_session`: who the client is, login and logout with a cookie (docs/reference/security.md#get-_session). */
 import { ApiError, isJsonObject, parseJson } from '@sectional/core'
-import type { BasicCredentials } from '../authentication/basic-credentials.ts'
+import type { Login } from '../authentication/authenticator.ts'
 import { readBody } from '../messages/body.ts'
 import { Query } from '../request/query.ts'
 import { origin, sendJson } from '../messages/response.ts'
@@ -44,7 +44,9 @@ export function deleteSession(request: RequestContext, services: Services): void
   answer(request, services, { status: 200, body: { ok: true }, cookie: '', next: 'next' })
 }
 
-async function readLogin(request: RequestContext, services: Services): Promise<BasicCredentials> {
+type GivenLogin = Omit<Login, 'address'>
+
+async function readLogin(request: RequestContext, services: Services): Promise<GivenLogin> {
   const type = request.header('content-type')?.split(';', 1)[0]!.trim().toLowerCase()
   switch (type) {
     case 'application/json': {
@@ -63,7 +65,7 @@ async function readLogin(request: RequestContext, services: Services): Promise<B
   }
 }
 
-function login(member: (name: string) => unknown): BasicCredentials {
+function login(member: (name: string) => unknown): GivenLogin {
   const text = (name: string): string | undefined => {
     const value = member(name)
     return typeof value === 'string' && value !== '' ? value : undefined
@@ -75,7 +77,7 @@ function login(member: (name: string) => unknown): BasicCredentials {
   }
   const given = name ?? username
   if (given === undefined) throw new ApiError('bad_request', 'request body must contain a username')
-  return { name: given, password: text('password') ?? '' }
+  return { name: given, password: text('password') ?? '', token: text('token') ?? '' }
 }
 
 interface SessionAnswer {

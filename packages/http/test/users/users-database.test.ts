@@ -459,7 +459,10 @@ describe('the users database', () => {
       expect((await node.get(pathOf('ann'), as('ann', 'pw ann'))).json).to.include({ n: 1, password_scheme: 'pbkdf2' })
     })
 
-    it('and nothing else', async () => {
+    it('and nothing else, not even secrets that the option names', async () => {
+      node.configuration.put('chttpd_auth', 'public_fields', 'city, salt, derived_key, totp')
+      const { json } = await node.get(pathOf('ann'), nobody)
+      expect(Object.keys(json)).to.deep.equal(['_id', '_rev', 'city'])
       const statuses = await Promise.all([
         node.get(`${pathOf('ann')}/file`, as('bob', 'pw bob')), node.get(pathOf('carl'), as('bob', 'pw bob')),
         node.delete(`${pathOf('ann')}?rev=1-a`, as('bob', 'pw bob')), node.get('/_users/other', as('bob', 'pw bob')),
