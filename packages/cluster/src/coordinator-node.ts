@@ -52,10 +52,7 @@ import { cleanViews } from './views/view-cleanup.ts'
 import { viewInfo } from './views/view-info.ts'
 import { reduceView } from './views/view-reduce.ts'
 import { scanView } from './views/view-scan.ts'
-import { defaultViewOptions } from './views/view-scope.ts'
-import { IndexIds } from './views/index-ids.ts'
-import { MergedGroups } from './views/merged-groups.ts'
-import { NewestReaders } from './views/newest-readers.ts'
+import { createViewMemory, defaultViewOptions } from './views/view-scope.ts'
 import type { IndexDirectory, ViewOptions } from './views/view-scope.ts'
 
 export interface CoordinatorParts {
@@ -160,7 +157,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const viewScope: FindScope | undefined = views
     && {
       ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
-      indexIds: new IndexIds(), mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
+      ...createViewMemory(),
       openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
     }
   return {

@@ -24,10 +24,10 @@ export async function reduceView(
     immediate: (indexes, read) => indexes.reduceIndex({ ...read, groupLevel }),
   }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
-  const { index, answers, inMemory, signal, close } = shards
+  const { index, answers, inMemory, close } = shards
   const merge = {
     descending, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,
-    reduceAgain: (groups: readonly (readonly Uint8Array[])[]) => reduceAgain(groups, signal),
+    reduceAgain: (groups: readonly (readonly Uint8Array[])[]) => reduceAgain(groups, shards.signal),
   }
   const sources = inMemory ?? answers.map(answer => answer.pages())
   // A custom reduce function may fail once, and not the next time, so that its results are not kept.
@@ -35,5 +35,5 @@ export async function reduceView(
   const rows = isKept
     ? scope.mergedGroups.open(inMemory, merge, () => mergeGroups(inMemory, merge))
     : mergeGroups(sources, merge)
-  return { ...viewSummary(index, answers, 0), rows, close }
+  return { ...viewSummary(index, answers, 0, scope.indexFingerprints), rows, close }
 }

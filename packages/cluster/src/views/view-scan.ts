@@ -29,7 +29,7 @@ export async function scanView(
   const rows = inMemory === undefined
     ? mergeRows(answers.map(answer => answer.pages()), { ...order, bytesOf, pageRows, pageBytes })
     : onePage(mergeLists(inMemory, order))
-  return { ...viewSummary(index, answers, skip), rows, close }
+  return { ...viewSummary(index, answers, skip, scope.indexFingerprints), rows, close }
 }
 
 async function* onePage<Row>(rows: readonly Row[]): AsyncGenerator<readonly Row[]> {

@@ -1,8 +1,9 @@
 import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { IndexIds } from './index-ids.ts'
-import type { MergedGroups } from './merged-groups.ts'
-import type { NewestReaders } from './newest-readers.ts'
+import { IndexFingerprints } from './index-fingerprints.ts'
+import { IndexIds } from './index-ids.ts'
+import { MergedGroups } from './merged-groups.ts'
+import { NewestReaders } from './newest-readers.ts'
 import type { WatchScope } from '../shard-calls/silence-watch.ts'
 
 /** Finds the indexes of replicas, on this node and on others. */
@@ -32,10 +33,22 @@ export const defaultViewOptions: ViewOptions = Object.freeze({
 })
 
 /** The dependencies of view queries. */
-export interface ViewScope extends WatchScope, Pick<CoordinatorScope, 'access' | 'unconfirmed'> {
+export interface ViewScope extends WatchScope, ViewMemory, Pick<CoordinatorScope, 'access' | 'unconfirmed'> {
   readonly indexes: IndexDirectory
   readonly viewOptions: ViewOptions
+}
+
+/** What a coordinator remembers of earlier view queries. */
+export interface ViewMemory {
   readonly indexIds: IndexIds
+  readonly indexFingerprints: IndexFingerprints
   readonly mergedGroups: MergedGroups
   readonly newestReaders: NewestReaders
+}
+
+export function createViewMemory(): ViewMemory {
+  return {
+    indexIds: new IndexIds(), indexFingerprints: new IndexFingerprints(), mergedGroups: new MergedGroups(),
+    newestReaders: new NewestReaders(),
+  }
 }

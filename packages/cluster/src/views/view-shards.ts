@@ -22,7 +22,7 @@ export interface ViewShards<Row> {
   readonly answers: readonly ShardRows<Row>[]
   /** All rows of each shard, when all of them were in memory. */
   readonly inMemory?: readonly RowSequence<Row>[]
-  /** Aborts when the answers are closed or the client has disconnected. */
+  /** Aborts when the answers are closed or the client has disconnected. It is made when it is read first. */
   readonly signal: AbortSignal
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ export async function openShards<Place, Row extends Place>(
   const inMemory = places.map(place => immediateRows(scope, place, immediate, rest, read))
   if (inMemory.every(rows => rows !== undefined)) {
     const lists = inMemory.map(({ rows }) => rows)
-    return { index, answers: inMemory, inMemory: lists, signal: context.signal, close: async () => {} }
+    return { index, answers: inMemory, inMemory: lists, get signal() { return context.signal }, close: async () => {} }
   }
   return { index, ...await openAll(scope, places, inMemory, { query, newest, rest, read }, context) }
 }

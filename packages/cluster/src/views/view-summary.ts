@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import { encodeSinceToken } from '@sectional/core'
 import type { IndexHead } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import type { ViewAnswer } from '../contracts/view-query.ts'
+import type { IndexFingerprints } from './index-fingerprints.ts'
 
 /** What one replica has reported of its index. */
 export interface ShardHead {
@@ -14,14 +14,11 @@ export interface ShardHead {
 /**
  * Summarizes what the replicas that answer a query have reported.
  *
- * The fingerprint is computed from the versions of their indexes, which are digests of rows. So it does not depend on
- * which replicas answer.
- *
  * @param index its id (`indexId`)
  * @param shards in the order of their ranges
  */
 export function viewSummary(
-  index: string, shards: readonly ShardHead[], skip: number,
+  index: string, shards: readonly ShardHead[], skip: number, fingerprints: IndexFingerprints,
 ): Pick<ViewAnswer<unknown>, 'total' | 'offset' | 'updateSequence' | 'fingerprint'> {
   const versions = shards.map(({ head }) => head.version)
   let [total, before] = [0, 0]
@@ -32,6 +29,6 @@ export function viewSummary(
   const updateSequence = (): string => encodeSinceToken(shards.map(
     ({ place: { id: { range } }, node, head: { position: { history, sequence } } }) =>
       ({ range, node, history, sequence })))
-  const fingerprint = hash('md5', `${index}\n${versions.join('\n')}`)
+  const fingerprint = fingerprints.of(index, versions)
   return { total, offset: Math.min(total, before + skip), updateSequence, fingerprint }
 }

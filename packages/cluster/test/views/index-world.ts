@@ -11,10 +11,7 @@ import { defaultCoordinatorOptions } from '../../src/contracts/coordinator-optio
 import { ReplicaAccess } from '../../src/replicas/replica-access.ts'
 import { ReplicaHealth } from '../../src/replicas/replica-health.ts'
 import { BackgroundWork } from '../../src/shard-calls/background-work.ts'
-import { IndexIds } from '../../src/views/index-ids.ts'
-import { MergedGroups } from '../../src/views/merged-groups.ts'
-import { NewestReaders } from '../../src/views/newest-readers.ts'
-import { defaultViewOptions } from '../../src/views/view-scope.ts'
+import { createViewMemory, defaultViewOptions } from '../../src/views/view-scope.ts'
 import type { IndexDirectory, ViewOptions, ViewScope } from '../../src/views/view-scope.ts'
 import type { ViewQuery } from '../../src/contracts/view-query.ts'
 import { edit, faultyCall, faultyPages, noted, ReplicaWorld, request } from '../replica-world.ts'
@@ -76,7 +73,7 @@ export class IndexWorld extends ReplicaWorld {
       runtime: this.runtime(node), options, readHealth, decisionHealth, viewOptions: this.#viewOptions,
       access: new ReplicaAccess(node, this.directory(node), health, () => this.state().databases),
       background: new BackgroundWork(), unconfirmed: this.coordinator(node).unconfirmed,
-      indexIds: new IndexIds(), mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
+      ...createViewMemory(),
       indexes: this.indexDirectory(node),
     }
   }

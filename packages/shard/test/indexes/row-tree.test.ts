@@ -180,7 +180,7 @@ describe('summaries of rows', () => {
       expect(value!.length).to.be.above(890)
       expect(reads).to.be.below(2 * runRowsMax + 8)
     }
-  })
+  }).timeout(20_000)
 
   it('keep no pages of rows that were removed', async () => {
     const rows = await Rows.open()
