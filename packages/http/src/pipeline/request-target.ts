@@ -28,11 +28,13 @@ export function unreadableRequest(exchange: HttpExchange, requestId: string, sta
   return new RequestContext(exchange, requestId, methodOf(exchange), [], Query.empty, startedAt)
 }
 
-/** @throws ApiError `too_long` or `invalid_url_encoding` */
+/** @throws ApiError `too_long`, `invalid_url_encoding`, or `bad_request` for more than one Host header */
 export function readRequest(
   exchange: HttpExchange, requestId: string, options: HttpOptions, startedAt: number,
 ): RequestContext {
   if (exchange.target.length > options.uriLengthMax) throw new ApiError('too_long')
+  // The listener joins repeated headers with commas, which no name of a host has.
+  if (exchange.headers['host']?.includes(',') === true) throw new ApiError('bad_request', 'Only one Host is allowed')
   const { path, search } = splitTarget(exchange.target)
   const segments = splitPath(path, options.plusIsSpace)
   const query = Query.parse(search)

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { MemoryNode } from '../memory-node.ts'
+import { adminAuthorization, MemoryNode } from '../memory-node.ts'
 
 describe('request pipeline', () => {
   let node: MemoryNode
@@ -26,6 +26,19 @@ describe('request pipeline', () => {
     expect((await node.get('/nosuch', { accept: '' })).headers['content-type']).to.equal('text/plain;charset=utf-8')
     node.configuration.put('chttpd', 'json_default_type', 'application/json')
     expect((await node.get('/', { accept: '' })).headers['content-type']).to.equal('application/json')
+  })
+
+  it('refuses more than one Host and more than one Authorization, which the listener joins', async () => {
+    const refusal = async (headers: Record<string, string>): Promise<unknown> => {
+      const { status, json } = await node.get('/', headers)
+      return [status, json.reason]
+    }
+    node.configuration.put('chttpd', 'authentication_handlers', 'jwt, default')
+    expect(await refusal({ host: 'a, b' })).to.deep.equal([400, 'Only one Host is allowed'])
+    expect(await refusal({ authorization: `${adminAuthorization}, ${adminAuthorization}` }))
+      .to.deep.equal([400, 'Authorization header has invalid base64 value'])
+    expect(await refusal({ authorization: `Bearer a.b.c, ${adminAuthorization}` }))
+      .to.deep.equal([400, 'Malformed token'])
   })
 
   it('repeats an acceptable request id and makes one otherwise, on errors too', async () => {

@@ -48,6 +48,9 @@ export class NodeHttpListener implements HttpListener {
   async listen(address: { readonly host: string; readonly port: number }, handler: HttpHandler): Promise<HttpServer> {
     const options: ServerOptions = {
       maxHeaderSize: headerBytesMax,
+      // Node would use the first of two headers and ignore the second, where a proxy may have checked the second.
+      // Joined values of headers that may be sent once, such as Authorization, are malformed and therefore refused.
+      joinDuplicateHeaders: true,
       headersTimeout: headersMsMax,
       // No limit, because uploads may take as long as they make progress.
       requestTimeout: 0,

@@ -68,6 +68,18 @@ describe('NodeHttpListener', () => {
 
   const asked = 'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nsome of it'
 
+  it('shows all values of a header that may be sent once', async () => {
+    let seen: unknown[] = []
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      seen = [exchange.headers['authorization'], exchange.headers['host']]
+      exchange.send(200, {}, '')
+    })
+    const lines = ['Host: a', 'Authorization: one', 'authorization: two', 'Host: b', 'Connection: close', '', '']
+    await exchangeBytes(server, ['GET / HTTP/1.1', ...lines].join('\r\n'))
+    expect(seen).to.deep.equal(['one, two', 'a, b'])
+    await server.close(0)
+  })
+
   it('reports that the client has gone, whenever the body is read', async () => {
     await handled(async exchange => {
       await new Promise(resolve => exchange.signal.addEventListener('abort', resolve))
