@@ -1,6 +1,6 @@
 import { noRivals } from '@sectional/core'
 import type { DocumentSnapshot } from '@sectional/core'
-import { everyNth, replicaBug } from './planted-bug.ts'
+import { everyNth, replicaBug, withChanges } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 const staleMs = 20_000
@@ -18,11 +18,13 @@ export const replicaBugs: readonly PlantedBug[] = [
   })),
   replicaBug({
     name: 'dropped-anti-entropy-batch',
-    does: 'every other checkpointed batch is confirmed, but only its checkpoint is stored',
+    does: 'every other checkpointed batch is confirmed, but only its checkpoint is stored; and all digests are equal, '
+      + 'because the comparison of digests repairs most of these losses',
     caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
   }, replica => {
     const drops = everyNth(2)
     return {
+      upkeep: withChanges(replica.upkeep, { digestDocuments: async count => new Array<string>(count).fill('') }),
       storeRevisions: (request, context) => replica.storeRevisions(
         request.checkpoint !== undefined && request.revisions.length > 0 && drops()
           ? { ...request, revisions: [], locals: [] }
