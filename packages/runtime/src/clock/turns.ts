@@ -1,7 +1,9 @@
 import type { Clock } from './clock.ts'
 
 /** Milliseconds of long work in one turn of the event loop. */
-const sliceMs = 8
+const defaultSliceMs = 8
+/** The same for work in the background. */
+const backgroundSliceMs = 1
 
 /**
  * Divides long work of one node into slices, so that heartbeats, consensus and other requests are served in between.
@@ -10,12 +12,25 @@ const sliceMs = 8
  */
 export class Turns {
   readonly #clock: Clock
+  readonly #sliceMs: number
+  #background: Turns | undefined
   readonly #waiting: (() => void)[] = []
   /** The monotonic time at which the slice of this turn ends; undefined when this turn has no slice yet. */
   #sliceEnd: number | undefined
 
-  constructor(clock: Clock) {
+  /** @param sliceMs milliseconds of a slice */
+  constructor(clock: Clock, sliceMs = defaultSliceMs) {
     this.#clock = clock
+    this.#sliceMs = sliceMs
+  }
+
+  /**
+   * The turns of work that must not delay requests, such as builds of indexes. Together it takes about one short slice
+   * per turn of the event loop: nearly all time while nothing else happens, and a small share, but never nothing, while
+   * many requests are served.
+   */
+  get background(): Turns {
+    return this.#background ??= new Turns(this.#clock, backgroundSliceMs)
   }
 
   /**
@@ -25,7 +40,7 @@ export class Turns {
   due(): boolean {
     const now = this.#clock.monotonic()
     if (this.#sliceEnd === undefined) {
-      this.#sliceEnd = now + sliceMs
+      this.#sliceEnd = now + this.#sliceMs
       this.#clock.setImmediate(() => { this.#sliceEnd = undefined })
     }
     return now >= this.#sliceEnd
@@ -65,7 +80,7 @@ export class Turns {
 
   #await(): void {
     this.#clock.setImmediate(() => {
-      this.#sliceEnd = this.#clock.monotonic() + sliceMs
+      this.#sliceEnd = this.#clock.monotonic() + this.#sliceMs
       const resume = this.#waiting.shift()
       if (this.#waiting.length > 0) this.#await()
       // The slice ends with this turn, whether or not it was used up.

@@ -60,6 +60,16 @@ describe('turns', () => {
     expect(await running).to.deep.equal(items.map(item => item * 2))
   })
 
+  it('divide work in the background into shorter slices, which other work does not wait for', async () => {
+    const running = turns.background.run(work(100))
+    expect(await longest(running)).to.be.at.most(3)
+    const log: string[] = []
+    const background = turns.background.run(work(100, log, 'background'))
+    await turns.run(work(100, log, 'request'))
+    expect(log.filter(name => name === 'background').length).to.be.within(5, 40)
+    expect(await background).to.equal(100)
+  })
+
   it('cost no turn while there is little to do', async () => {
     let turned = false
     setImmediate(() => { turned = true })

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { RealClock } from '../../src/clock/clock-real.ts'
@@ -42,6 +43,14 @@ describe('the child processes of a sandbox', function () {
     expect(readFileSync(`/proc/${child}/environ`, 'latin1')).to.equal('')
     const files = readdirSync(`/proc/${child}/fd`).map(name => readlinkSync(`/proc/${child}/fd/${name}`))
     expect(files.filter(path => path.startsWith('/') && path !== '/dev/null')).to.deep.equal([])
+  })
+
+  it('have a lower priority than the node', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    await open().call(identity, ['[1]'])
+    const [child] = childrenOf(process.pid).filter(pid => !before.includes(pid))
+    expect(getPriority(child)).to.equal(Math.min(getPriority() + 5, 19))
   })
 
   it('ignore signals to the group of processes, and make way for the node when memory is short', async function () {

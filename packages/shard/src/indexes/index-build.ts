@@ -124,7 +124,7 @@ export class IndexBuild {
       const request = { since: content.readSequence, descending: false, body: true, locals: false, purges: true }
       for await (const page of replica.scanChanges(request, { ...call, history: content.history })) {
         if (content !== this.#content) return
-        await turns.pause()
+        await turns.background.pause()
         if (page.length === 0) continue
         await content.apply(page, this.#ended.signal)
         turn.progressed()

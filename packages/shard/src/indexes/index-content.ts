@@ -168,7 +168,7 @@ export class IndexContent {
   }
 
   async #apply(rows: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
-    const { store: { store }, turns } = this.#parts
+    const { store: { store }, turns: { background: turns } } = this.#parts
     const mapped = await mapDocuments(this.#indexer, this.definition, rows, signal)
     const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
     const changes = documents.flatMap(document => document.rows)
@@ -208,7 +208,7 @@ export class IndexContent {
   }
 
   async #summariseAll(): Promise<Pick<StoredState, 'height' | 'hasRemains'>> {
-    const { store: { store }, turns } = this.#parts
+    const { store: { store }, turns: { background: turns } } = this.#parts
     if (this.#state.hasRemains) await store.clear(this.keys.pages())
     // Runs of an attempt that failed may have other rows now.
     this.cache.reset(this.#state.version)

@@ -41,7 +41,7 @@ export class JavaScriptIndexer implements Indexer {
   async map(
     definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
   ): Promise<readonly MappedDocument[]> {
-    const { sandbox, database, turns } = this.#parts
+    const { sandbox, database, turns: { background: turns } } = this.#parts
     const mapped = documents.filter(row => isMapped(definition, row))
     const texts = await turns.map(mapped, row => mapArgument(definition, row))
     const called = sandboxFunction(database, definition, definition.map)

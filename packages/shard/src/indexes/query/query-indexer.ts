@@ -39,7 +39,7 @@ export class QueryIndexer implements Indexer {
   }
 
   async map(definition: IndexDefinition, documents: readonly ChangeRow[]): Promise<readonly MappedDocument[]> {
-    const { turns, clock, machine } = this.#parts
+    const { turns: { background: turns }, clock, machine } = this.#parts
     const budget = new PatternBudget(clock, machine)
     const rowOf = rowMaker(definition, budget)
     let slow = 0
