@@ -48,6 +48,8 @@ export interface FindStatistics {
   readonly documentsExamined: number
   /** Number of documents that were read from several replicas. */
   readonly quorumDocumentsExamined: number
+  /** Number of matches among them. Shards may have found more than the answer needs. */
+  readonly matchesFound: number
 }
 
 /** Where a match is in the order of the answer. */

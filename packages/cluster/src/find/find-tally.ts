@@ -26,6 +26,11 @@ export class FindTally {
     this.#quorumDocumentsExamined++
   }
 
+  /** Counts documents that match, of those that were read from several replicas. */
+  addQuorumMatches(count: number): void {
+    this.#matches += count
+  }
+
   /** Number of matches that replicas have reported. */
   get matches(): number {
     return this.#matches
@@ -34,7 +39,7 @@ export class FindTally {
   statistics(): FindStatistics {
     return {
       keysExamined: this.#keysExamined, documentsExamined: this.#documentsExamined,
-      quorumDocumentsExamined: this.#quorumDocumentsExamined,
+      quorumDocumentsExamined: this.#quorumDocumentsExamined, matchesFound: this.#matches,
     }
   }
 }

@@ -38,6 +38,7 @@ export async function* quorumMatches(
         }]
       })
       const found = opened.flat().filter(document => test.matches(document))
+      tally.addQuorumMatches(found.length)
       if (found.length > 0) yield found
       await scope.runtime.turns.pause()
     }

@@ -82,7 +82,7 @@ describe('a query by selector', () => {
     ])
     expect(scan.statistics()).to.include({ keysExamined: 60, documentsExamined: 60 })
     expect(index.statistics()).to.include({ keysExamined: 15, documentsExamined: 15 })
-    expect(covered.statistics()).to.include({ keysExamined: 15, documentsExamined: 0 })
+    expect(covered.statistics()).to.include({ keysExamined: 15, documentsExamined: 0, matchesFound: 15 })
     expect(covered.ids).to.deep.equal(index.ids)
     expect(covered.matches[0]).not.to.have.property('body')
   })
@@ -116,10 +116,11 @@ describe('a query by selector', () => {
     const found = await world.find('out', query)
     expect(found.ids).to.deep.equal(['d05'])
     expect(verbs(world)).to.have.lengthOf(1).and.to.match(/^openDocument/)
-    expect(found.statistics()).to.deep.equal({ keysExamined: 1, documentsExamined: 1, quorumDocumentsExamined: 0 })
+    const readOne = { keysExamined: 1, documentsExamined: 1, quorumDocumentsExamined: 0, matchesFound: 1 }
+    expect(found.statistics()).to.deep.equal(readOne)
     expect(found.lastPosition()?.id).to.equal('d05')
     const { statistics } = await world.find('out', { ...query, r: 2 })
-    expect(statistics()).to.deep.equal({ keysExamined: 1, documentsExamined: 0, quorumDocumentsExamined: 1 })
+    expect(statistics()).to.deep.equal({ ...readOne, documentsExamined: 0, quorumDocumentsExamined: 1 })
     for (const none of [
       { ...query, selector: '{"_id":"d05","group":9}' }, { ...query, after: found.lastPosition()! },
       { ...query, skip: 1 }, { ...query, limit: 0 },
@@ -262,6 +263,7 @@ describe('a query by selector with r', () => {
       expect(quorum.ids).to.have.lengthOf(14).and.not.to.include('d01')
       const { documentsExamined, quorumDocumentsExamined } = quorum.statistics()
       expect(documentsExamined).to.equal(0)
+      expect(quorum.statistics().matchesFound).to.equal(14)
       expect(quorumDocumentsExamined).to.be.at.least(15)
     }
   })

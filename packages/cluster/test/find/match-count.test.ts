@@ -35,7 +35,7 @@ describe('a count of matches', () => {
     await countOf(world, { isExact: true })
     world.calls.length = 0
     const { statistics } = await countOf(world, { isExact: true })
-    expect(statistics).to.deep.equal({ keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0 })
+    expect(statistics).to.include({ keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0 })
     expect(new Set(world.calls.map(({ verb }) => verb))).to.deep.equal(new Set(['reduceIndex']))
   })
 

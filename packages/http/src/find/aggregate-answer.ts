@@ -46,4 +46,6 @@ async function aggregateMatches(
   }, request)
 }
 
-const nothingRead = Object.freeze({ keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0 })
+const nothingRead = Object.freeze({
+  keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0, matchesFound: 0,
+})

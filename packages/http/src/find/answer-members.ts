@@ -22,17 +22,26 @@ export interface FindOutcome {
 }
 
 export function answerMembers(
-  find: Pick<FindRequest, 'executionStats' | 'advice'>, plan: FindPlan, outcome: FindOutcome,
+  find: Pick<FindRequest, 'executionStats' | 'advice' | 'skip'>, plan: FindPlan, outcome: FindOutcome,
   { database }: RequestContext, { options }: Services,
 ): AnswerMembers {
-  const { documentsExamined, quorumDocumentsExamined } = outcome.statistics
-  const examined = documentsExamined + quorumDocumentsExamined
+  const examined = neededDocuments(outcome, find.skip)
   const warning = warnings(plan, examined, outcome.results, options.scanWarningRatio)
   return {
     ...(find.executionStats && { execution_stats: shownStatistics(outcome) }),
     ...(warning !== '' && { warning }),
     ...(find.advice && { advice: adviceOf(plan.suggestion, plan.rejected, database) }),
   }
+}
+
+/**
+ * Estimates how many documents had to be read for the answer. Each shard may have found as many matches as the answer
+ * needs, which says nothing about the index.
+ */
+function neededDocuments({ statistics, results }: FindOutcome, skip: number): number {
+  const { documentsExamined, quorumDocumentsExamined, matchesFound } = statistics
+  const share = matchesFound === 0 ? 1 : Math.min(1, (skip + results) / matchesFound)
+  return share * (documentsExamined + quorumDocumentsExamined)
 }
 
 function shownStatistics({ statistics, results, timeMs }: FindOutcome): object {

@@ -10,7 +10,7 @@ import { isExact, sourceOf } from './find-query.ts'
 import type { FindRequest } from './find-request.ts'
 
 const nothing: MatchCount = {
-  count: 0, statistics: { keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0 },
+  count: 0, statistics: { keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0, matchesFound: 0 },
 }
 
 /** Counts the matches and sends their number. */

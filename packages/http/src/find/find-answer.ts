@@ -16,7 +16,7 @@ import { writeFound, type ShownFields } from './found-documents.ts'
 function emptyAnswer(): FindAnswer {
   return {
     matches: (async function* () {})(), lastPosition: () => undefined, close: async () => {},
-    statistics: () => ({ keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0 }),
+    statistics: () => ({ keysExamined: 0, documentsExamined: 0, quorumDocumentsExamined: 0, matchesFound: 0 }),
   }
 }
 

@@ -83,7 +83,7 @@ const ratioWarning = 'The number of documents examined is high in proportion to 
 /**
  * Returns the warnings of an answer, one a line.
  *
- * @param examined documents that were read
+ * @param examined documents that had to be read
  * @param ratioMax documents read for each result from which on there is a warning; 0: never
  */
 export function warnings({ index, unused }: FindPlan, examined: number, results: number, ratioMax: number): string {

@@ -9,7 +9,8 @@ class FakeAggregation {
   aggregateMatches = async (_db: unknown, query: MatchAggregation): Promise<AggregatedMatches> => {
     this.queries.push(query)
     const rows = ['{"key":{"a":1},"value":{"n":2}}', '{"key":{"a":2},"value":{"n":1}}']
-    return { rows, count: 3, statistics: { keysExamined: 3, documentsExamined: 0, quorumDocumentsExamined: 0 } }
+    const statistics = { keysExamined: 3, documentsExamined: 0, quorumDocumentsExamined: 0, matchesFound: 3 }
+    return { rows, count: 3, statistics }
   }
 }
 

@@ -3,7 +3,9 @@ import type { CountQuery, FindQuery, FindStatistics } from '@sectional/cluster'
 import { expect } from 'chai'
 import { MemoryNode, type Answer } from '../memory-node.ts'
 
-const readFew: FindStatistics = { keysExamined: 1, documentsExamined: 1, quorumDocumentsExamined: 0 }
+const readFew: FindStatistics = {
+  keysExamined: 1, documentsExamined: 1, quorumDocumentsExamined: 0, matchesFound: 1,
+}
 
 /** The operations of queries, which answer with given documents. */
 class FakeFind {
@@ -110,6 +112,10 @@ describe('_find', () => {
     fake.statistics = { ...readFew, documentsExamined: 11 }
     fake.documents = [found('a', '{}')]
     expect((await find({ selector: { a: 1 } })).json.warning).to.match(/^No matching index.*\nThe number of documents/)
+    // Eight shards have found eight matches, of which the answer has one.
+    fake.statistics = { ...readFew, documentsExamined: 80, matchesFound: 8 }
+    expect((await find({ selector: { a: 1 }, limit: 1 })).json.warning).to.match(/^No matching index[^\n]*$/)
+    fake.statistics = { ...readFew, documentsExamined: 11 }
     await node.put('/_node/_local/_config/mango/index_scan_warning_threshold', '"0"')
     expect((await find({ selector: { a: 1 } })).json.warning).to.match(/^No matching index[^\n]*$/)
   })
