@@ -1,8 +1,8 @@
 /** Validation by selectors: `validate_doc_update` of design documents with `language: "query"`. */
 import {
-  ApiError, compileSelector, parseSelector, SelectorError, selectorJson, type Selector,
+  ApiError, compileSelector, parseSelector, PatternBudget, SelectorError, selectorJson, type Selector,
 } from '@sectional/core'
-import type { Machine } from '@sectional/runtime'
+import type { Runtime } from '@sectional/runtime'
 import type { DesignDocument } from '../contracts/design-document.ts'
 
 export interface SelectorRule {
@@ -34,30 +34,37 @@ function parsed(designDocument: string, value: unknown): Selector | ApiError {
 const shownMax = 200
 
 /**
- * Tests a write with a rule.
+ * Returns a function that tests writes with a rule: it returns why a write is refused, or undefined when it passes. All
+ * calls together may spend as much time on patterns as one request (`PatternBudget`).
  *
- * @param argumentList JSON of `[newDoc, oldDoc, userCtx, secObj]`, the arguments of validation functions. The selector
- * is applied to an object with these members
- * @returns why the write is refused, or undefined when it passes
+ * The function gets the arguments of validation functions, as JSON of `[newDoc, oldDoc, userCtx, secObj]`. The selector
+ * is applied to an object with these members.
  */
-export function selectorRefusal(
-  { designDocument, selector }: SelectorRule, argumentList: Buffer, machine: Machine,
-): ApiError | undefined {
-  if (selector instanceof ApiError) return selector
-  const [newDoc, oldDoc, userCtx, secObj] = JSON.parse(argumentList.toString()) as readonly unknown[]
-  const subject = { newDoc, oldDoc, userCtx, secObj }
-  const matches = (condition: Selector): boolean =>
-    compileSelector(condition, (pattern, text, msMax) =>
-      msMax === Infinity ? pattern.test(text) : machine.testInTime(pattern, text, msMax))(subject)
-  try {
-    if (matches(selector)) return undefined
-    const condition = JSON.stringify(selectorJson(unmet(selector, matches)))
-    const shown = condition.length <= shownMax ? condition : `${condition.slice(0, shownMax)}...`
-    return new ApiError('forbidden', `The document does not pass ${designDocument}, which requires ${shown}`)
-  } catch (error) {
-    if (!(error instanceof SelectorError)) throw error
-    return failed(designDocument, error)
+export function selectorTest(
+  { designDocument, selector }: SelectorRule, { clock, machine }: Pick<Runtime, 'clock' | 'machine'>,
+): (argumentList: Buffer) => ApiError | undefined {
+  if (selector instanceof ApiError) return () => selector
+  const budget = new PatternBudget(clock, machine)
+  const matches = compileSelector(selector, budget.testInTime)
+  return argumentList => {
+    const [newDoc, oldDoc, userCtx, secObj] = JSON.parse(argumentList.toString()) as readonly unknown[]
+    const subject = { newDoc, oldDoc, userCtx, secObj }
+    budget.beginDocument()
+    try {
+      if (matches(subject)) return undefined
+      const condition = unmet(selector, each => compileSelector(each, budget.testInTime)(subject))
+      const reason = `The document does not pass ${designDocument}, which requires ${shown(condition)}`
+      return new ApiError('forbidden', reason)
+    } catch (error) {
+      if (!(error instanceof SelectorError)) throw error
+      return failed(designDocument, error)
+    }
   }
+}
+
+function shown(condition: Selector): string {
+  const text = JSON.stringify(selectorJson(condition))
+  return text.length <= shownMax ? text : `${text.slice(0, shownMax)}...`
 }
 
 /** Returns the first condition that is not met, of several that all must be. */

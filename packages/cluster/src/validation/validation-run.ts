@@ -1,13 +1,13 @@
 import { ApiError } from '@sectional/core'
 import { failureText, SandboxError } from '@sectional/runtime'
-import type { CallOutcome, Machine, Sandbox, SandboxFunction, Turns } from '@sectional/runtime'
+import type { CallOutcome, Runtime, SandboxFunction } from '@sectional/runtime'
 import type { WriteOutcome } from '../contracts/coordinator.ts'
-import { selectorRefusal } from './selector-rules.ts'
+import { selectorTest } from './selector-rules.ts'
 import { userDocumentRefusal } from './user-document-rules.ts'
 import type { Validator } from './validation-functions.ts'
 
 /** What validators run on. */
-export interface ValidatorHost { readonly sandbox: Sandbox; readonly machine: Machine; readonly turns: Turns }
+export type ValidatorHost = Pick<Runtime, 'clock' | 'machine' | 'sandbox' | 'turns'>
 
 /**
  * Calls all validators with each list of arguments.
@@ -29,12 +29,13 @@ export async function runValidators(
 }
 
 async function validate(
-  { sandbox, machine, turns }: ValidatorHost, validator: Validator, argumentLists: readonly Buffer[],
+  host: ValidatorHost, validator: Validator, argumentLists: readonly Buffer[],
 ): Promise<readonly (WriteOutcome | undefined)[]> {
   if (validator.kind === 'user-documents') return argumentLists.map(refusalByRules)
   if (validator.kind === 'selector') {
-    return turns.map(argumentLists, given => {
-      const failure = selectorRefusal(validator.rule, given, machine)
+    const failureOf = selectorTest(validator.rule, host)
+    return host.turns.map(argumentLists, given => {
+      const failure = failureOf(given)
       return failure && refusedBy(failure)
     })
   }
@@ -45,7 +46,7 @@ async function validate(
   }
   const { called } = validator
   try {
-    return (await sandbox.call(called, argumentLists)).map(refusal)
+    return (await host.sandbox.call(called, argumentLists)).map(refusal)
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
     const failure = refusedBy(callFailure(error, called))

@@ -24,6 +24,8 @@ export function explanation(find: FindRequest, plan: FindPlan, request: RequestC
     selector_hints: [hintsOf(selector)],
     mrargs: viewArguments(find, plan),
     covering: plan.covering,
+    // CouchDB never sorts in memory, so the member is there only for queries that ask for it.
+    ...(plan.sorted && { sort_in_memory: true }),
     ...(advice && { advice: adviceOf(plan.suggestion, plan.rejected, database) }),
   }
 }

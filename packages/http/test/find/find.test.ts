@@ -143,6 +143,7 @@ describe('_find', () => {
     expect((await find(query)).status).to.equal(400)
     expect((await find({ ...query, sort_in_memory: true })).status).to.equal(200)
     expect(lastQuery()).to.deep.include({ sort: { fields: [['b']], rowsMax: 10_000 }, descending: true })
+    expect((await find({ ...query, sort_in_memory: true }, '/db/_explain')).json).to.include({ sort_in_memory: true })
     await node.during(node.post('/db/_index', { index: { fields: ['b', 'a'] } }))
     await find({ ...query, sort_in_memory: true })
     expect(lastQuery()).to.not.have.property('sort')
