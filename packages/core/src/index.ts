@@ -24,7 +24,7 @@ export * from './sharding/document-id.ts'
 export * from './sharding/database-name.ts'
 export { jsonDepthMax } from './json/json-limits.ts'
 export {
-  isJsonObject, parseExactly, parseJson, parseJsonInSlices, parseJsonObject, parseText,
+  isJsonObject, parseEmitted, parseExactly, parseJson, parseJsonInSlices, parseJsonObject, parseText,
 } from './json/json-text.ts'
 export type { JsonObject } from './json/json-text.ts'
 export { parseDocument, parseDocumentInSlices, smallJsonBytes } from './documents/document-json.ts'
@@ -50,7 +50,7 @@ export { parseQueryIndex, queryIndexDefinition, queryIndexKind } from './mango/q
 export type { QueryIndex } from './mango/query-index.ts'
 export { DocumentReader } from './mango/document-reader.ts'
 export { selectorPaths, StoredSelector } from './mango/stored-selector.ts'
-export { queryRowMaker } from './mango/query-row.ts'
+export { queryRowMaker, queryRowValues } from './mango/query-row.ts'
 export type { QueryRow } from './mango/query-row.ts'
 export { rowDocument, selectorDocument } from './mango/selector-document.ts'
 export type { StoredDocument } from './mango/selector-document.ts'

@@ -1,4 +1,4 @@
-import { decodeViewRow, parseFieldPaths, parseQueryIndex, rowDocument } from '@sectional/core'
+import { parseFieldPaths, parseQueryIndex, queryRowValues, rowDocument } from '@sectional/core'
 import type { FoundDocument, IndexRow, ReplicaCheckpoint } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindQuery } from '../contracts/find-query.ts'
@@ -67,8 +67,7 @@ export class LocalDocuments {
     const match: FoundDocument = { kind: 'found', range, key, id, number, value }
     if (isExact || source.kind !== 'index') return match
     const columns = parseFieldPaths(parseQueryIndex(source.definition).fields)
-    const values = JSON.parse(decodeViewRow(value).key) as readonly unknown[]
-    return this.#selector.matchesMembers(rowDocument(id, columns, values)) ? match : undefined
+    return this.#selector.matchesMembers(rowDocument(id, columns, queryRowValues(value))) ? match : undefined
   }
 
   async #open({ range, key, id, number, value }: IndexRow): Promise<FoundDocument | undefined> {

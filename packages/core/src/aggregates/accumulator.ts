@@ -2,6 +2,7 @@
 import type { RootTextOrder } from '../collation/root-text-order.ts'
 import type { ByteWriter } from '../encoding/byte-writer.ts'
 import type { ByteReader } from '../encoding/varint.ts'
+import { parseText } from '../json/json-text.ts'
 import { ExactSum } from '../reduces/exact-sum.ts'
 import { compareJson } from '../selectors/json-order.ts'
 import { type AggregateBudget, tooMany } from './aggregate-budget.ts'
@@ -125,7 +126,7 @@ class Extreme implements Accumulator {
 
   addEncoded(reader: ByteReader): void {
     const json = reader.text(reader.varint(), 'utf8')
-    if (json !== '') this.add(JSON.parse(json))
+    if (json !== '') this.add(parseText(json))
   }
 
   toJson(): string {
@@ -159,7 +160,7 @@ class DistinctValues implements Accumulator {
   }
 
   addEncoded(reader: ByteReader): void {
-    for (let left = reader.varint(); left > 0; left--) this.add(JSON.parse(reader.text(reader.varint(), 'utf8')))
+    for (let left = reader.varint(); left > 0; left--) this.add(parseText(reader.text(reader.varint(), 'utf8')))
   }
 
   toJson(): string {

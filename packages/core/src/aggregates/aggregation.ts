@@ -5,6 +5,7 @@
 import { RootTextOrder } from '../collation/root-text-order.ts'
 import { ByteWriter } from '../encoding/byte-writer.ts'
 import { ByteReader } from '../encoding/varint.ts'
+import { parseText } from '../json/json-text.ts'
 import { fieldAt, formatFieldPath } from '../selectors/field-path.ts'
 import { compareJson } from '../selectors/json-order.ts'
 import { type Accumulator, createAccumulator, identityOf } from './accumulator.ts'
@@ -65,7 +66,7 @@ export class Aggregation {
     const reader = new ByteReader(state)
     for (let left = reader.varint(); left > 0; left--) {
       const key = reader.text(reader.varint(), 'utf8')
-      const { accumulators } = this.#group(key, JSON.parse(key) as unknown[][])
+      const { accumulators } = this.#group(key, parseText(key) as unknown[][])
       for (const accumulator of accumulators) accumulator.addEncoded(reader)
     }
   }

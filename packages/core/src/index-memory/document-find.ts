@@ -7,13 +7,13 @@ import type {
 import { progressKeysMax, scanOrder } from '../contracts/index-replica.ts'
 import type { CallContext, DocumentRow } from '../contracts/shard-replica.ts'
 import { ReplicaError } from '../contracts/shard-replica.ts'
-import { parseJson, parseJsonObject, parseText } from '../json/json-text.ts'
+import { parseJson, parseJsonObject } from '../json/json-text.ts'
 import { parseQueryIndex } from '../mango/query-index.ts'
+import { queryRowValues } from '../mango/query-row.ts'
 import { rowDocument, selectorDocument } from '../mango/selector-document.ts'
 import { type FieldPath, parseFieldPaths } from '../selectors/field-path.ts'
 import { parseSelector } from '../selectors/selector.ts'
 import { matchesSelector } from '../selectors/selector-match.ts'
-import { decodeViewRow } from '../views/view-row-codec.ts'
 import type { IndexContent } from './index-content.ts'
 import { readRows } from './row-ranges.ts'
 
@@ -104,7 +104,7 @@ function shown(
 function coveredDocument(
   fields: readonly FieldPath[], { place, value }: Candidate,
 ): Readonly<Record<string, unknown>> {
-  return rowDocument(place.id, fields, parseText(decodeViewRow(value).key) as readonly unknown[])
+  return rowDocument(place.id, fields, queryRowValues(value))
 }
 
 function foundDocument(

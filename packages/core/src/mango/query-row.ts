@@ -1,11 +1,12 @@
 import { partitionPrefix } from '../collation/partition-prefix.ts'
 import { SortKeyEncoder } from '../collation/sort-key.ts'
 import type { IndexDefinition } from '../contracts/index-replica.ts'
+import { parseText } from '../json/json-text.ts'
 import { compileSelector } from '../selectors/compile-selector.ts'
 import { fieldAt, parseFieldPaths } from '../selectors/field-path.ts'
 import { parseSelector } from '../selectors/selector.ts'
 import type { TestInTime } from '../selectors/text-pattern.ts'
-import { encodeViewRow } from '../views/view-row-codec.ts'
+import { decodeViewRow, encodeViewRow } from '../views/view-row-codec.ts'
 import { parseQueryIndex } from './query-index.ts'
 import { DocumentReader } from './document-reader.ts'
 import type { StoredDocument } from './selector-document.ts'
@@ -16,6 +17,11 @@ export interface QueryRow {
   readonly key: string
   /** The array of values and `null`, as the row of a view (`encodeViewRow`). */
   readonly value: Uint8Array
+}
+
+/** Returns the values of the index's fields in a row. @param value of the row (`QueryRow.value`) */
+export function queryRowValues(value: Uint8Array): readonly unknown[] {
+  return parseText(decodeViewRow(value).key) as readonly unknown[]
 }
 
 /** The value of each row of an index, which is not used. */

@@ -1,6 +1,6 @@
 /** From the plan of a query to the query of the coordinator, and from its last match to the bookmark. */
 import {
-  ApiError, decodeBookmark, decodeViewRow, encodeBookmark, hasExactRanges, idBounds, parseFieldPath, placeInScan,
+  ApiError, decodeBookmark, encodeBookmark, hasExactRanges, idBounds, parseFieldPath, placeInScan, queryRowValues,
   type FindPosition, type ScannedPlace,
 } from '@sectional/core'
 import type { FindQuery, FindQuerySource, MatchPosition, MemorySort } from '@sectional/cluster'
@@ -92,7 +92,7 @@ export function bookmarkAfter(last: MatchPosition | undefined, find: FindRequest
   if (last === undefined) return find.bookmark === '' ? noBookmark : find.bookmark
   const { id, value } = last
   if (!hasKeys(plan)) return encodeBookmark({ id })
-  return encodeBookmark({ id, key: JSON.parse(decodeViewRow(value).key) as readonly unknown[] })
+  return encodeBookmark({ id, key: queryRowValues(value) })
 }
 
 /** Whether the matches are ordered by values of fields, and not by their ids alone. */

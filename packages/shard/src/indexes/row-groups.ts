@@ -1,6 +1,6 @@
 /** The groups of indexes whose rows are those of views: an emitted key and a value as JSON. */
 import {
-  decodeViewRow, encodeViewGroup, type IndexDefinition, partitionPrefixLength, type SortKeyEncoder,
+  decodeViewRow, encodeViewGroup, type IndexDefinition, parseEmitted, partitionPrefixLength, type SortKeyEncoder,
 } from '@sectional/core'
 import type { IndexedRow } from './indexer.ts'
 
@@ -21,5 +21,5 @@ export function encodeRowGroup(row: IndexedRow, level: number | 'exact', value: 
 function groupKeyJson(key: string, level: number | 'exact'): string | null {
   if (level === 0) return null
   if (level === 'exact' || !key.startsWith('[')) return key
-  return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, level))
+  return JSON.stringify((parseEmitted(key) as readonly unknown[]).slice(0, level))
 }

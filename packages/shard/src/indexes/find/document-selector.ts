@@ -1,6 +1,6 @@
 import {
-  decodeViewRow, type DocumentRow, type FieldPath, type FindRequest, type FoundDocument, type IndexDefinition,
-  parseFieldPaths, parseJson, parseQueryIndex, parseSelector, parseText, PatternBudget, ReplicaError, rowDocument,
+  type DocumentRow, type FieldPath, type FindRequest, type FoundDocument, type IndexDefinition,
+  parseFieldPaths, parseJson, parseQueryIndex, parseSelector, PatternBudget, queryRowValues, ReplicaError, rowDocument,
   type ScannedPlace, SelectorError, StoredSelector,
 } from '@sectional/core'
 import type { Clock, Machine } from '@sectional/runtime'
@@ -57,8 +57,7 @@ export class DocumentSelector {
   matchRow(
     { range, key, id, number }: ScannedPlace, value: Uint8Array, fields: readonly FieldPath[],
   ): FoundDocument | undefined {
-    const values = parseText(decodeViewRow(value).key) as readonly unknown[]
-    const document = rowDocument(id, fields, values)
+    const document = rowDocument(id, fields, queryRowValues(value))
     if (!this.#inTime(() => this.#selector.matchesMembers(document))) return undefined
     this.groups?.addMembers(document)
     return { kind: 'found', range, key, id, number, value }

@@ -1,6 +1,6 @@
 /** Documents as map functions see them, and the rows that these emit. */
 import {
-  type AttachmentRecord, type ChangeRow, encodeViewRow, type IndexDefinition, type Leaf, partitionPrefix,
+  type AttachmentRecord, type ChangeRow, encodeViewRow, type IndexDefinition, type Leaf, parseEmitted, partitionPrefix,
   SortKeyEncoder, spliceDocument,
 } from '@sectional/core'
 import { type EmittedRow, failureText, type MapOutcome, SandboxError } from '@sectional/runtime'
@@ -109,13 +109,13 @@ function* mappedRows(
 
 function mappedRow({ key, value }: EmittedRow, prefix: string, encoder: SortKeyEncoder): MappedRow {
   JSON.parse(value)
-  return { key: prefix + encoder.encode(JSON.parse(key)), value: encodeViewRow(key, value) }
+  return { key: prefix + encoder.encode(parseEmitted(key)), value: encodeViewRow(key, value) }
 }
 
 /** Returns a text by which values are ordered. Values that are too long for a sort key come last. */
 function valueKey(json: string): string {
   try {
-    return valueOrder.encode(JSON.parse(json))
+    return valueOrder.encode(parseEmitted(json))
   } catch {
     return aboveKeys + json
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChangeRow, decodeViewRow, type IndexDefinition, partitionPrefix } from '@sectional/core'
+import { type ChangeRow, decodeViewRow, type IndexDefinition, partitionPrefix, SortKeyEncoder } from '@sectional/core'
 import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
 import { JavaScriptIndexer } from '../../../src/indexes/javascript/javascript-indexer.ts'
 import { JavaScriptWorld, viewOf } from './javascript-world.ts'
@@ -42,6 +42,19 @@ describe('the indexer of functions in JavaScript', () => {
     await assert.rejects(world.build(viewOf('function (doc) {\n  emit(doc.a;\n}')), {
       code: 'compilation', message: /missing \) after argument.*\(line 2, column 12\)$/,
     })
+  })
+
+  it('orders keys by the names of their members, whatever was parsed before', async () => {
+    // V8 takes a name with an escape for that of the same place in an earlier text (nodejs/node issue 63785).
+    JSON.parse('{"n":0,"\\\\":0}')
+    const parts = { sandbox: new MemorySandbox(), database: 'd', turns: new Turns(new RealClock()) }
+    const document = {
+      sequence: 1, id: 'd', leaves: [{ revision: '1-a', deleted: false }], body: Buffer.from('{}'),
+    }
+    const [mapped] = await new JavaScriptIndexer(parts).map(
+      viewOf('doc => emit({ n: 0, "\\n": 2 }, null)'), [document], new AbortController().signal)
+    assert(mapped?.error === undefined)
+    assert.deepEqual(mapped?.rows.map(({ key }) => key), [new SortKeyEncoder('root').encode({ n: 0, '\n': 2 })])
   })
 
   it('leaves out a document whose key has no sort key', async () => {
