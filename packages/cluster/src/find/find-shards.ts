@@ -7,6 +7,9 @@ import { scanShard } from '../shard-calls/shard-scan.ts'
 import { openShards, viewPlaces } from '../views/view-shards.ts'
 import type { FindScope } from './find-scope.ts'
 
+/** The error for a selector or an aggregation that takes too long, which is so on every replica. */
+const tooSlow = 'exhausted'
+
 export type ShardFindRow = FoundDocument | FindProgress
 
 /** What is asked of each shard. */
@@ -74,6 +77,7 @@ async function findInIndexes(
     }, call),
     immediate: () => undefined,
     countOf: matchesOf,
+    failsWith: tooSlow,
   }, context)
   return { sources: answers.map(answer => answer.pages()), close }
 }
@@ -92,6 +96,7 @@ async function findInDocuments(
     }, call) as AsyncIterable<readonly ShardFindRow[]>,
     behind: placeOf,
     countOf: matchesOf,
+    failsWith: tooSlow,
     ...(update === true && { confirmedWaitMs: timeoutMs }),
     ...(after && { start: after }), ...(limit !== undefined && { limit }),
   }, context))

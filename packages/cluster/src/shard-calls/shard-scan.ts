@@ -1,4 +1,4 @@
-import type { CallContext, ReplicaError } from '@sectional/core'
+import type { CallContext, ReplicaError, ReplicaErrorCode } from '@sectional/core'
 import { confirmedReaders, readersConfirmedFirst } from './confirmed-readers.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -22,6 +22,8 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
   readonly behind: (row: Row) => Position
   /** Returns by how many the rows of a page reduce the limit. Absent: by one for each row. */
   readonly countOf?: (rows: readonly Row[]) => number
+  /** An error with this code ends the scan, because every replica would answer with it. */
+  readonly failsWith?: ReplicaErrorCode
   /**
    * Milliseconds to wait for a replica that has every write which this node had acknowledged when the scan began.
    * Absent: when each replica may lack one of them, the scan reads one without a wait.
@@ -38,7 +40,7 @@ export interface ShardScan<Row, Position> extends ScanRest<Position> {
 export async function* scanShard<Row, Position>(
   scope: CoordinatorScope, place: ShardPlace, scan: ShardScan<Row, Position>, context: OperationContext,
 ): AsyncGenerator<readonly Row[]> {
-  const { open, behind, countOf, start, limit } = scan
+  const { open, behind, countOf, failsWith, start, limit } = scan
   const readers = readersOf(scope, place, scan, context)
   const call: CallContext = {
     timeoutMs: scope.options.scanPageTimeoutMs, signal: context.signal, requestId: context.requestId,
@@ -66,6 +68,7 @@ export async function* scanShard<Row, Position>(
       }
     } catch (error) {
       const failure = asReplicaError(error)
+      if (failure.code === failsWith) throw shardFailure([failure])
       if (failure.code === 'timeout') scope.readHealth.silent(peer.node)
       failed.add(peer.node)
       errors.push(failure)

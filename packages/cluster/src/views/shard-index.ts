@@ -71,9 +71,14 @@ export class ShardIndex<Place, Row> {
     }
   }
 
-  /** Records that a replica has failed. `open` avoids it until another one has sent a row. */
+  /**
+   * Records that a replica has failed. `open` avoids it until another one has sent a row.
+   *
+   * @throws ApiError when no other replica should be asked (`failsWith`)
+   */
   failed(peer: Peer, error: unknown): void {
     const failure = asReplicaError(error)
+    if (failure.code === this.#request.failsWith) throw shardFailure([failure])
     if (failure.code === 'timeout') this.#scope.readHealth.silent(peer.node)
     this.#failed.set(peer.node, failure)
   }

@@ -1,6 +1,7 @@
 /** What a query reads of the index of one shard, and an answer to it. */
 import type {
   CallContext, ImmediateAnswer, ImmediateIndexReads, IndexDefinition, IndexHead, IndexRead, IndexReplica,
+  ReplicaErrorCode,
 } from '@sectional/core'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 
@@ -13,6 +14,8 @@ export interface ReadIndex<Place, Row> {
   readonly immediate: (indexes: ImmediateIndexReads, read: IndexRead<Place>) => ImmediateAnswer<Row> | undefined
   /** Returns by how many the rows of a page reduce the limit. Absent: by one for each row. */
   readonly countOf?: (rows: readonly Row[]) => number
+  /** An error with this code ends the query, because every replica would answer with it. */
+  readonly failsWith?: ReplicaErrorCode
 }
 
 /** The rows of one shard, of which the first page is there. */
@@ -33,6 +36,7 @@ export interface ShardRead<Place, Row> {
   readonly read: Pick<IndexRead<Place>, 'ranges' | 'descending'>
   readonly open: ReadIndex<Place, Row>['call']
   readonly countOf?: ReadIndex<Place, Row>['countOf']
+  readonly failsWith?: ReplicaErrorCode
   /** The last write that the answer must contain with `update=true` (`UnconfirmedWrites.newest`). */
   readonly newest: number
   /** Milliseconds to wait for builds when another replica takes over. */

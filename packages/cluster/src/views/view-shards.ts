@@ -82,7 +82,7 @@ async function openAll<Place, Row extends Place>(
   const signal = AbortSignal.any([disconnected, closed.signal])
   const request = {
     definition, update, read: { ranges, descending }, open: read.call, newest, timeoutMs, requestId, signal,
-    ...(read.countOf && { countOf: read.countOf }),
+    ...(read.countOf && { countOf: read.countOf }), ...(read.failsWith && { failsWith: read.failsWith }),
   }
   const deadline = scope.runtime.clock.monotonic() + timeoutMs
   const answers: ShardRows<Row>[] = []

@@ -216,6 +216,19 @@ describe('a query by selector whose replica', () => {
     }
   })
 
+  it('cannot match the selector in time is the only one that is asked', async () => {
+    const world = await filled({ q: 1, nodes: ['a', 'b', 'out'], n: 2 })
+    for (const source of sources) {
+      await world.find('out', { source })
+      world.faults.set('a', { kind: 'fail', code: 'exhausted', verbs: ['find'] })
+      world.calls.length = 0
+      const { cause } = await expectError(world.find('out', { source }), 'timeout')
+      expect(cause).to.have.property('code', 'exhausted')
+      expect(verbs(world)).to.deep.equal(['find a'])
+      world.faults.clear()
+    }
+  })
+
   it('is the last one that fails reports that', async () => {
     const world = await filled({ nodes: ['a', 'out'], n: 1 })
     for (const source of sources) {
