@@ -1,5 +1,5 @@
 /** Lists of fields with directions: the member `sort` of a query, and the fields of an index. */
-import { ApiError, isJsonObject, parseFieldPath } from '@sectional/core'
+import { ApiError, isJsonObject, parseFieldPaths } from '@sectional/core'
 import { shown } from './option-values.ts'
 import { withSelectorErrors } from './selector-option.ts'
 
@@ -14,7 +14,7 @@ export interface SortField {
  * out, because it changes no order.
  *
  * @throws ApiError `invalid_sort_json` when it is no list, `invalid_sort_field`, `invalid_field_name`,
- * `unsupported_mixed_sort`
+ * `bad_arg` for too many fields, `unsupported_mixed_sort`
  */
 export function parseSortFields(value: unknown): readonly SortField[] {
   if (!Array.isArray(value)) {
@@ -26,6 +26,7 @@ export function parseSortFields(value: unknown): readonly SortField[] {
     if (!fields.has(field.name)) fields.set(field.name, field)
   }
   const list = [...fields.values()]
+  withSelectorErrors(() => parseFieldPaths(list.map(({ name }) => name)))
   if (list.some(({ direction }) => direction !== list[0]!.direction)) throw new ApiError('unsupported_mixed_sort')
   return list
 }
@@ -36,6 +37,5 @@ function parseSortField(value: unknown): SortField {
   if (typeof name !== 'string' || name === '' || (direction !== 'asc' && direction !== 'desc')) {
     throw new ApiError('invalid_sort_field', `Invalid sort field: ${shown(value)}`)
   }
-  withSelectorErrors(() => parseFieldPath(name))
   return { name, direction }
 }

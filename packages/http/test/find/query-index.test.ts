@@ -75,6 +75,12 @@ describe('the indexes of queries', () => {
     }
   })
 
+  it('are refused when a field has no name, or would take too long to read of each document', async () => {
+    for (const [field, error] of [['a..b', 'invalid_field_name'], [`a${'.a'.repeat(130_000)}`, 'bad_arg']] as const) {
+      expect((await create({ index: { fields: [field] } })).json).to.include({ error })
+    }
+  })
+
   it('that need a search service are refused', async () => {
     for (const type of ['text', 'nouveau']) {
       const { status, json } = await create({ index: {}, type })
