@@ -1,10 +1,12 @@
 /**
  * Runs a node without sockets and measures the cost of a request between its arrival and its response, so that changes
  * to the hot paths are visible despite the noise of a busy machine. Run `node --conditions=sectional-source
- * bench/request-path.ts [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with]
- * [rounds=3]`; with `--cpu-prof` to profile it. Kinds with `-again` request the same thousand documents all the time.
+ * bench/request-path.ts [get,get-again,put,bulk,bulk-get,bulk-get-again,all-docs,all-docs-with,changes,changes-with,
+ * logins] [rounds=3]`; with `--cpu-prof` to profile it. Kinds with `-again` request the same thousand documents all the
+ * time. `logins` compares `get-again` with each kind of credentials; the other kinds use Basic credentials.
  * Prints CPU microseconds per request (per document of a bulk request, per row of a list), including LevelDB's threads.
  */
+import { createHmac } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,13 +23,18 @@ const bulk = 1_000
 const filler = 'x'.repeat(940)
 const never = new AbortController().signal
 
+/** Headers with the credentials of an administrator. */
+const basicCredentials = { authorization: 'Basic YWRtaW46YmVuY2htYXJr' }
+const secret = 'a secret of the benchmark, long enough for its use'
+let credentials: Readonly<Record<string, string>> = basicCredentials
+
 let handler: HttpHandler = () => { throw new Error('the node does not listen') }
 
 function request(method: string, target: string, text: string, wanted: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const body = Buffer.from(text)
     const headers: Record<string, string> = {
-      host: 'bench', authorization: 'Basic YWRtaW46YmVuY2htYXJr', accept: 'application/json',
+      host: 'bench', accept: 'application/json', ...credentials,
     }
     if (text !== '') {
       Object.assign(headers, { 'content-type': 'application/json', 'content-length': String(body.length) })
@@ -85,7 +92,11 @@ const shipped = fileURLToPath(new URL('../packages/server/default.ini', import.m
 const configuration = await LiveConfiguration.load({
   read: async () => [
     { name: shipped, text: readFileSync(shipped, 'utf8'), shipped: true },
-    { name: 'local.ini', text: `[cluster]\nport = 0\n[admins]\nadmin = ${passwordHash}\n` },
+    { name: 'local.ini', text: [
+      '[cluster]', 'port = 0', '[admins]', `admin = ${passwordHash}`,
+      '[chttpd]', 'authentication_handlers = cookie, proxy, jwt, default', '[chttpd_auth]', `secret = ${secret}`,
+      'timeout = 100000', '[jwt_keys]', `hmac:bench = ${Buffer.from(secret).toString('base64')}`, '',
+    ].join('\n') },
   ],
   write: async () => {},
 }, {})
@@ -123,8 +134,30 @@ const work: Record<string, (round: number) => Promise<void>> = {
   'bulk-get-again': () => bulkGets('bulk-get-again', bulk),
   'all-docs': () => listed('all-docs', '_all_docs'),
   'all-docs-with': () => listed('all-docs-with', '_all_docs?include_docs=true'),
+  logins: async () => {
+    const cookie = { cookie: `AuthSession=${sessionCookie()}` }
+    const token = { authorization: `Bearer ${signedToken()}` }
+    for (const [label, used] of Object.entries({ basic: basicCredentials, cookie, jwt: token })) {
+      credentials = used
+      await gets(`get ${label}`, bulk)
+    }
+    credentials = basicCredentials
+  },
   changes: () => listed('changes', '_changes'),
   'changes-with': () => listed('changes-with', '_changes?include_docs=true'),
+}
+
+function sessionCookie(): string {
+  const message = `admin:${Math.floor(Date.now() / 1000).toString(16).toUpperCase()}`
+  const signature = createHmac('sha256', `${secret}salt`).update(message).digest()
+  return Buffer.concat([Buffer.from(`${message}:`), signature]).toString('base64url')
+}
+
+function signedToken(): string {
+  const claims = { 'sub': 'bench', 'exp': 4_102_444_800, 'iss': 'https://id.example', '_service.roles': ['_admin'] }
+  const input = [{ alg: 'HS256', kid: 'bench' }, claims]
+    .map(part => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
 }
 
 /** Returns ids of `distinct` different documents that are far apart. */

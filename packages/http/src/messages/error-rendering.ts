@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib'
 import { ApiError, errorRegistry, ReplicaError } from '@sectional/core'
 import { BodyTooLargeError, BodyTooSlowError, ClientGoneError, StorageError } from '@sectional/runtime'
 import { FunctionError } from './function-error.ts'
+import { loginRedirect } from './login-redirect.ts'
 import { sendJson } from './response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -19,7 +20,9 @@ export function renderError(request: RequestContext, services: Services, thrown:
   if (error.status === 401) challenge(request, services, headers)
   const body: Record<string, unknown> = { error: error.error, reason: error.reason, ...error.members }
   if (error.error === 'unknown_error' && !(error instanceof FunctionError)) body['ref'] = crc32(stackOf(thrown))
-  sendJson(request, services, error.status, body, headers)
+  const loginPage = loginRedirect(request, services.options, error)
+  if (loginPage === null) return sendJson(request, services, error.status, body, headers)
+  sendJson(request, services, 302, body, { ...headers, Location: loginPage })
 }
 
 /** Returns whether the operator of the node should learn of the error. */

@@ -1,4 +1,4 @@
-/** Options of the authentication handlers: their order, and the headers of proxy authentication. */
+/** Options of the authentication handlers: their order, the headers of proxy authentication, and the login page. */
 import { converted, flag, option, type OptionType } from '@sectional/core/options'
 
 /** The handlers by the names that `/_session` shows. `default` is HTTP Basic. */
@@ -34,6 +34,18 @@ const headerName: OptionType<string> = {
   format: name => name,
 }
 
+/** A path on this host. */
+const localPath: OptionType<string> = {
+  kind: 'path',
+  parse: given => {
+    if (given !== '' && !/^\/(?![/\\])[\x21-\x7e]*$/.test(given)) {
+      throw new Error('only a path that begins with one / is allowed')
+    }
+    return given
+  },
+  format: value => value,
+}
+
 const lowerCase = (name: string): string => name.toLowerCase()
 
 export const handlerDeclarations = {
@@ -42,6 +54,14 @@ export const handlerDeclarations = {
     effect: 'live',
     help: 'The ways in which clients prove who they are, in the order in which they are tried: cookie (a session), '
       + 'proxy (headers of a proxy), jwt (signed tokens) and default (HTTP Basic).',
+  }),
+
+  /** Empty: browsers get the error like other clients. */
+  loginPath: option('chttpd_auth/authentication_redirect', localPath, {
+    default: '',
+    effect: 'live',
+    help: 'Path of a login page. Browsers are sent there instead of an error with status 401, with the path that they '
+      + 'requested (return) and the reason. Empty: they get the error.',
   }),
 
   proxyUsesSecret: option('chttpd_auth/proxy_use_secret', flag, {

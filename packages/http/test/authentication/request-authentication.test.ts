@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { httpDeclarations } from '@sectional/http'
-import { basic, MemoryNode } from '../memory-node.ts'
+import { basic, MemoryNode, type Answer } from '../memory-node.ts'
 
 const option = httpDeclarations.authenticationHandlers
 
@@ -49,5 +49,44 @@ describe('the order of the authentication handlers', () => {
       '', ' , ', 'basic', '{chttpd_auth, party_mode_handler}', 'cookie, cookie', '{chttpd_auth, cookie}',
       '{evil_module, default_authentication_handler}', '{chttpd_auth, default_authentication_handler',
     ]) expect(() => option.parse(wrong), wrong).to.throw()
+  })
+})
+
+describe('the login page of browsers', () => {
+  let node: MemoryNode
+  beforeEach(() => {
+    node = new MemoryNode()
+    node.configuration.put('chttpd_auth', 'authentication_redirect', '/app/login')
+  })
+  afterEach(() => node.stop())
+
+  const open = (accept: string, path = '/_all_dbs?limit=1', more: object = {}): Promise<Answer> =>
+    node.get(path, { authorization: '', accept, ...more })
+
+  it('is where a request that needs a login is sent to', async () => {
+    await node.put('/db')
+    const sent = await open('text/html', '/db/page%20one?rev=1')
+    expect([sent.status, sent.headers['location'], sent.json.error]).to.deep.equal([
+      302, 'http://node.example:5984/app/login?return=%2Fdb%2Fpage%20one'
+        + '&reason=You%20are%20not%20authorized%20to%20access%20this%20db.', 'unauthorized',
+    ])
+    expect((await open('text/html;q=0.9, text/plain')).status).to.equal(302)
+    const evil = await open('text/html', '/_all_dbs/%0d%0aSet-Cookie:x')
+    expect(evil.headers['location'] ?? '').not.to.match(/[\r\n]/)
+  })
+
+  it('is not for clients that accept JSON, nor for other errors, nor when none is configured', async () => {
+    for (const accept of ['', '*/*', 'application/json', 'text/html, application/json', 'text/html,*/*;q=0.1']) {
+      expect((await open(accept)).status, accept).to.equal(401)
+    }
+    expect((await open('text/html', '/missing')).status).to.equal(404)
+    node.configuration.put('chttpd_auth', 'authentication_redirect', '')
+    expect((await open('text/html')).status).to.equal(401)
+  })
+
+  it('is on this host', () => {
+    for (const wrong of ['login', 'https://evil.example/', '//evil.example', '/\\evil.example', '/a b', '/a\r\nx: y']) {
+      expect(() => httpDeclarations.loginPath.parse(wrong), wrong).to.throw('path')
+    }
   })
 })
