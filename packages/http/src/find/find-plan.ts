@@ -28,7 +28,8 @@ export async function planFind(
   const counts = await rowCounts(find, tiedIndexes(query, indexes), request, services)
   const plan = planQuery(query, indexes, counts)
   if (plan.kind === 'plan') return { ...plan, sorted: false }
-  if (plan.error !== 'no_usable_index' || !find.sortInMemory) throw planError(plan, find, request)
+  const mayBeSorted = plan.error === 'no_usable_index' && find.sortInMemory && find.allowFallback
+  if (!mayBeSorted) throw planError(plan, find, request)
   const unsorted = planQuery({ ...query, sort: [] }, indexes, counts)
   if (unsorted.kind === 'no-plan') throw planError(unsorted, find, request)
   // An index of the fields that are sorted by would serve the query better than the one that is read now.
