@@ -21,6 +21,8 @@ export interface TestClusterOptions {
   /** The first `seeds` nodes are the seed list of every node; default: all. */
   readonly seeds?: number
   readonly settings?: Readonly<Record<string, string>>
+  /** Additional environment variables of each process. */
+  readonly environment?: Readonly<Record<string, string>>
   /** Maximum number of file descriptors of each process. */
   readonly descriptorsMax?: number
   /** The nodes that `TestCluster.start` starts; default: all. */
@@ -47,7 +49,7 @@ export class TestCluster {
       const settings = { ...options.settings, ...options.nodeSettings?.[number] }
       return new TestNode({
         number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret,
-        settings, descriptorsMax: options.descriptorsMax,
+        settings, environment: options.environment, descriptorsMax: options.descriptorsMax,
       })
     })
     this.#proxies = numbers.map(number => new LinkProxy({

@@ -22,6 +22,8 @@ export interface TestNodeOptions {
   readonly secret: string
   /** Additional settings: values by `section/key`. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Additional environment variables of the process. */
+  readonly environment?: Readonly<Record<string, string>> | undefined
   /** Maximum number of open file descriptors of the process; default: the limit of this process. */
   readonly descriptorsMax?: number | undefined
 }
@@ -60,12 +62,14 @@ export class TestNode {
   start(): void {
     if (this.#child) throw new Error(`${this.name} runs already`)
     const log = openSync(this.logFile, 'a')
-    const { descriptorsMax, folder } = this.#options
+    const { descriptorsMax, environment, folder } = this.#options
     const words = [process.execPath, command, 'node', '--config', folder]
     const limited = descriptorsMax === undefined
       ? words
       : ['sh', '-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh', ...words]
-    const child = spawn(limited[0]!, limited.slice(1), { stdio: ['ignore', log, log] })
+    const child = spawn(limited[0]!, limited.slice(1), {
+      stdio: ['ignore', log, log], env: { ...process.env, ...environment },
+    })
     closeSync(log)
     this.#child = child
     this.#exited = new Promise(resolve => child.once('exit', () => { this.#child = undefined; resolve() }))
