@@ -58,6 +58,19 @@ describe('an aggregation of matches', () => {
     expect(world.openScans).to.equal(0)
   })
 
+  it('takes the number of all documents from the counts in an index with exact ranges', async () => {
+    const world = await filled({ q: 3 })
+    const source = indexSource(['group'], [5], [5, {}])
+    const counts = parseAggregateQuery({ aggregates: { 2: { $count: true }, 1: { $count: true } } })
+    const asked = { source, selector: parseSelector({ group: 5 }), aggregate: counts, documents: 'none' } as const
+    const examined = await aggregated(world, asked)
+    world.calls.length = 0
+    const { rows, count, statistics } = await aggregated(world, { ...asked, isExact: true })
+    expect([rows, count]).to.deep.equal([examined.rows, examined.count])
+    expect(statistics.keysExamined).to.equal(0)
+    expect(new Set(world.calls.map(({ verb }) => verb))).to.deep.equal(new Set(['reduceIndex']))
+  })
+
   it('counts no document twice when replicas fail in the middle', async () => {
     const world = await filled({ q: 1, nodes: ['a', 'b', 'c', 'out'], n: 3 })
     world.pageRows = 1
