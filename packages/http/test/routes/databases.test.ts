@@ -160,6 +160,6 @@ describe('databases', () => {
     expect((await node.post('/db/_ensure_full_commit')).status).to.equal(415)
     expect((await node.post('/db/_sync_shards')).status).to.equal(202)
     expect((await node.post('/db/_temp_view', {})).status).to.equal(410)
-    expect((await node.post('/db/_find', {})).status).to.equal(501)
+    expect((await node.get('/db/_design/d/_search/i')).status).to.equal(501)
   })
 })
