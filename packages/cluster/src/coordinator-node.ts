@@ -37,6 +37,7 @@ import { aggregateMatches } from './find/match-aggregation.ts'
 import { countMatches } from './find/match-count.ts'
 import { estimateRows } from './find/range-estimate.ts'
 import type { FindScope } from './find/find-scope.ts'
+import { SortMemory } from './find/sort-memory.ts'
 import { ReadRepair } from './documents/read-repair.ts'
 import { ReplicaAccess } from './replicas/replica-access.ts'
 import type { ReplicaDirectory } from './replicas/replica-directory.ts'
@@ -158,7 +159,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
     && {
       ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
       ...createViewMemory(),
-      openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),
+      openDocument: (...parameters) => openDocument(scope, ...parameters), sortMemory: new SortMemory(),
     }
   return {
     openDocument: (db, id, request, context) => openDocument(scope, db, id, request, context),

@@ -52,9 +52,9 @@ export async function find(
 }
 
 function sorted(
-  matches: AsyncIterable<readonly FoundDocument[]>, { sort, ...query }: FindQuery, { runtime }: FindScope,
+  matches: AsyncIterable<readonly FoundDocument[]>, { sort, ...query }: FindQuery, { runtime, sortMemory }: FindScope,
 ): AsyncIterable<readonly FoundDocument[]> {
-  return sort === undefined ? matches : sortedMatches(matches, { ...query, sort }, runtime.turns)
+  return sort === undefined ? matches : sortedMatches(matches, { ...query, sort }, sortMemory, runtime.turns)
 }
 
 function answerOf(window: MatchWindow, tally: FindTally, close: () => Promise<void>): FindAnswer {

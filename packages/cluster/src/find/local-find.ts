@@ -18,7 +18,7 @@ import type { FindTally } from './find-tally.ts'
 import { LocalDocuments } from './local-documents.ts'
 
 /** The most matches, `skip` and `limit` together, that are looked for in this way. */
-const matchesMax = 64
+const matchesMax = 200
 /** The most rows that are examined: a number for each query, and one for each match that is needed. */
 const rowsMax = 64
 const rowsPerMatchMax = 2

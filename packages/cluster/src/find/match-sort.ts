@@ -5,6 +5,7 @@ import {
 import type { Turns } from '@sectional/runtime'
 import type { FindQuery, MatchPosition, MemorySort } from '../contracts/find-query.ts'
 import { push, sink } from '../shard-calls/binary-heap.ts'
+import type { SortMemory } from './sort-memory.ts'
 
 /** The most bytes of documents that one sort in memory holds. */
 export const sortBytesMax = 64 * 1024 * 1024
@@ -21,26 +22,31 @@ export interface SortedQuery extends Pick<FindQuery, 'descending' | 'after' | 's
  * page continues behind it.
  *
  * @returns the first `skip` + `limit` matches, in one page
- * @throws ApiError `too_large` when the answer has more matches than `rowsMax`, or more bytes than `sortBytesMax`
+ * @throws ApiError `too_large` when the answer has more matches than `rowsMax`, or more bytes than `sortBytesMax`;
+ * `service_unavailable` when the sorts of the node together hold too many bytes
  */
 export async function* sortedMatches(
-  matches: AsyncIterable<readonly FoundDocument[]>, query: SortedQuery, turns: Turns,
+  matches: AsyncIterable<readonly FoundDocument[]>, query: SortedQuery, memory: SortMemory, turns: Turns,
 ): AsyncGenerator<readonly FoundDocument[]> {
   const { sort: { fields, rowsMax }, after, skip, limit } = query
   if (limit !== null && skip + limit > rowsMax) throw tooManyRows(skip + limit, rowsMax)
   const order = scanOrder(query.descending)
   const encoder = new SortKeyEncoder('root')
-  const best = new BestMatches(query)
-  for await (const page of matches) {
-    for (const match of page) {
-      const place = placeOf(match, fields, encoder)
-      if (place === undefined || (after !== undefined && order(place, after) <= 0)) continue
-      best.add({ ...match, ...place })
+  const best = new BestMatches(query, memory)
+  try {
+    for await (const page of matches) {
+      for (const match of page) {
+        const place = placeOf(match, fields, encoder)
+        if (place === undefined || (after !== undefined && order(place, after) <= 0)) continue
+        best.add({ ...match, ...place })
+      }
+      await turns.pause()
     }
-    await turns.pause()
+    const sorted = best.sorted()
+    if (sorted.length > 0) yield sorted
+  } finally {
+    best.release()
   }
-  const sorted = best.sorted()
-  if (sorted.length > 0) yield sorted
 }
 
 /** The matches that come first in an order, of all that were added. */
@@ -48,14 +54,16 @@ class BestMatches {
   readonly #order: (a: ScannedPlace, b: ScannedPlace) => number
   readonly #isLater: (a: FoundDocument, b: FoundDocument) => boolean
   readonly #rowsMax: number
+  readonly #memory: SortMemory
   /** Number of matches to hold. Infinity: all of them, at most `#rowsMax`. */
   readonly #needed: number
   /** A heap, of which the first element is the last one in the order. Has at most `#needed` elements. */
   readonly #heap: FoundDocument[] = []
-  /** The sum over `#heap`. At most `sortBytesMax`. */
+  /** The sum over `#heap`, which `#memory` counts. At most `sortBytesMax`. */
   #bytes = 0
 
-  constructor({ descending, skip, limit, sort: { rowsMax } }: SortedQuery) {
+  constructor({ descending, skip, limit, sort: { rowsMax } }: SortedQuery, memory: SortMemory) {
+    this.#memory = memory
     this.#order = scanOrder(descending)
     this.#isLater = (a, b) => this.#order(a, b) > 0
     this.#rowsMax = rowsMax
@@ -65,16 +73,26 @@ class BestMatches {
   add(match: FoundDocument): void {
     if (this.#heap.length < this.#needed) {
       if (this.#heap.length >= this.#rowsMax) throw tooManyRows(undefined, this.#rowsMax)
+      this.#hold(bytesOf(match))
       push(this.#heap, match, this.#isLater)
     } else {
       const last = this.#heap[0]!
       if (this.#order(match, last) >= 0) return
-      this.#bytes -= bytesOf(last)
+      this.#hold(bytesOf(match) - bytesOf(last))
       this.#heap[0] = match
       sink(this.#heap, 0, this.#isLater)
     }
-    this.#bytes += bytesOf(match)
-    if (this.#bytes > sortBytesMax) throw tooManyBytes()
+  }
+
+  /** Gives the memory back. */
+  release(): void {
+    this.#hold(-this.#bytes)
+  }
+
+  #hold(bytes: number): void {
+    if (this.#bytes + bytes > sortBytesMax) throw tooManyBytes()
+    this.#memory.hold(bytes)
+    this.#bytes += bytes
   }
 
   sorted(): readonly FoundDocument[] {
