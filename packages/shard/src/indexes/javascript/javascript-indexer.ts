@@ -35,7 +35,7 @@ export class JavaScriptIndexer implements Indexer {
   }
 
   versionOf(): string {
-    return `javascript ${encodingVersion}, collation ${rootCollationVersion}`
+    return `javascript ${encodingVersion}, collation ${rootCollationVersion.collator}`
   }
 
   async map(

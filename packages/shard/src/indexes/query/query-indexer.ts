@@ -35,7 +35,7 @@ export class QueryIndexer implements Indexer {
   }
 
   versionOf(): string {
-    return `query ${encodingVersion}, collation ${rootCollationVersion}`
+    return `query ${encodingVersion}, collation ${rootCollationVersion.collator}`
   }
 
   async map(definition: IndexDefinition, documents: readonly ChangeRow[]): Promise<readonly MappedDocument[]> {

@@ -1,10 +1,12 @@
 import { expect } from 'chai'
 import {
-  decodeReduced, decodeViewGroup, indexId, partitionPrefix, ReplicaError, SortKeyEncoder, type IndexDefinition,
-  type RowRange,
+  decodeReduced, decodeViewGroup, indexId, partitionPrefix, ReplicaError, rootCollationVersion, SortKeyEncoder,
+  type IndexDefinition, type RowRange,
 } from '@sectional/core'
 import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
+import { JavaScriptIndexer } from '../../../src/indexes/javascript/javascript-indexer.ts'
 import { viewReduceAgain } from '../../../src/indexes/javascript/reduce-again.ts'
+import { QueryIndexer } from '../../../src/indexes/query/query-indexer.ts'
 import { collect, context } from '../../shard-world.ts'
 import { indexOn, QueryWorld } from './query-world.ts'
 
@@ -104,6 +106,14 @@ describe('an index of the kind query', () => {
     const { failedCount, failures } = await world.info(definition)
     expect([failedCount, failures[0]!.id]).to.deep.equal([1, 'a'])
     expect(failures[0]!.error).to.match(/^The row cannot be indexed: /)
+  })
+
+  it('is built anew for another version of the collation, as views are', () => {
+    const parts = { turns: new Turns(new RealClock()), clock: new RealClock(), machine: { testInTime: () => true } }
+    const sandbox = new MemorySandbox()
+    for (const indexer of [new QueryIndexer(parts), new JavaScriptIndexer({ ...parts, sandbox, database: '' })]) {
+      expect(indexer.versionOf()).to.contain(rootCollationVersion.collator)
+    }
   })
 
   it('of another kind is refused, and does not disturb the others', async () => {
