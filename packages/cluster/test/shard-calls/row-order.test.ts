@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { ReplicaError } from '@sectional/core'
+import { ManualClock } from '@sectional/runtime'
 import type { ShardPlace } from '../../src/replicas/replica-access.ts'
 import { UnconfirmedWrites } from '../../src/replicas/unconfirmed-writes.ts'
 import type { CoordinatorScope } from '../../src/shard-calls/coordinator-scope.ts'
@@ -52,6 +53,7 @@ describe('rows in an order of their own', () => {
   it('are read on behind the last row, where its order says, when a replica fails', async () => {
     const scope = {
       options: { scanPageTimeoutMs: 1000 }, unconfirmed: new UnconfirmedWrites(() => 0),
+      runtime: { clock: new ManualClock() },
       access: { readers: () => ['a', 'b', 'c'].map(node => ({ node, local: true })) }, background: { track() {} },
     } as unknown as CoordinatorScope
     const place = { id: { incarnation: 'i', range: { begin: 0, end: 1 } } } as unknown as ShardPlace
