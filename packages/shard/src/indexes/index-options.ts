@@ -7,8 +7,8 @@ export const indexDeclarations = {
   cacheBytes: option('views/cache_bytes', integer({ min: 0, max: 2 ** 36, unit: 'bytes' }), {
     default: 128 * 1024 * 1024,
     effect: 'restart',
-    help: 'Memory for rows of views that were read last. A lookup whose rows are in memory takes a fraction of the '
-      + 'time; small rows need about 100 bytes each.',
+    help: 'Memory for rows of views that were read last, and for those of new views while there is room. A lookup '
+      + 'whose rows are in memory takes a fraction of the time; small rows need about 100 bytes each.',
   }),
 }
 
