@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { resolve } from 'node:path'
 import { prepareCluster, type ClusterPlan, type PlannedNode } from './cluster-folder.ts'
-import type { Administrator } from './cluster-record.ts'
+import { administratorVariable, chooseAdministrator } from './administrator-choice.ts'
 import { StartError, UsageError, integerFlag, parseFlags } from './flags.ts'
 import { NodeProcess } from './node-process.ts'
 
@@ -13,7 +13,10 @@ export const clusterUsage = `  sectional cluster        runs a cluster of nodes 
                            new ones join
     --port PORT            HTTP port of the first node, the others follow (default: the last one, else 5984); the
                            ports between the nodes are 10000 above
-    --admin NAME:PASSWORD  administrator instead of "admin" with a generated password
+    --admin NAME:PASSWORD  administrator instead of "admin" with a generated password. Other users of the machine
+                           can see it in the list of processes; these they cannot:
+    --admin-file FILE      reads NAME:PASSWORD from the first line of a file
+    ${administratorVariable}        environment variable with NAME:PASSWORD
     --data FOLDER          where data, configuration and logs are kept (default ./data)
     --fresh                removes the data that the folder holds`
 
@@ -25,8 +28,8 @@ const slowStartMs = 30_000
 
 export async function runCluster(words: readonly string[]): Promise<number> {
   const flags = parseFlags(words, {
-    nodes: { type: 'string' }, port: { type: 'string' }, admin: { type: 'string' }, data: { type: 'string' },
-    fresh: { type: 'boolean' },
+    nodes: { type: 'string' }, port: { type: 'string' }, admin: { type: 'string' },
+    'admin-file': { type: 'string' }, data: { type: 'string' }, fresh: { type: 'boolean' },
   })
   if (flags.nodes !== undefined && !['1', '3', '5'].includes(flags.nodes)) {
     throw new UsageError(`--nodes ${flags.nodes}: only 1, 3 and 5 are allowed`)
@@ -34,7 +37,7 @@ export async function runCluster(words: readonly string[]): Promise<number> {
   const plan = await prepareCluster(resolve(flags.data ?? 'data'), {
     nodes: flags.nodes === undefined ? null : Number(flags.nodes),
     port: flags.port === undefined ? null : integerFlag('port', flags.port, 1, portMax),
-    administrator: flags.admin === undefined ? null : parseAdministrator(flags.admin),
+    administrator: chooseAdministrator({ admin: flags.admin, file: flags['admin-file'] }, process.env),
     fresh: flags.fresh ?? false,
   }, checkPorts)
 
@@ -48,17 +51,6 @@ export async function runCluster(words: readonly string[]): Promise<number> {
   await plan.lock.release()
   console.log('Stopped.')
   return 0
-}
-
-function parseAdministrator(text: string): Administrator {
-  const colon = text.indexOf(':')
-  const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
-  if (colon < 1 || password === '' || /[\s=;\]]/.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password)
-    || /^-(pbkdf2|hashed)/.test(password)) {
-    throw new UsageError('--admin: must be NAME:PASSWORD with a name without blanks, "=", ";" and "]", '
-      + 'and a password without line breaks and without blanks at its ends')
-  }
-  return { name, password }
 }
 
 interface StopSignal { readonly promise: Promise<void>; readonly asked: boolean }
