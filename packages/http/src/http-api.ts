@@ -80,7 +80,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const hasher = new PasswordHasher({ passwords, machine, random, options })
   const upgrades = new HashUpgrades({ ...parts, accounts, hasher, log: runtime.log })
   const authenticator = new Authenticator({ accounts, passwords, lockout, upgrades, ...runtime, options })
-  const sessions = new Sessions({ accounts, options, secrets, clock })
+  const sessions = new Sessions({ accounts, options, secrets, clock, random })
   const proxy = new ProxyAuthentication({ options, secrets })
   const fetched = new FetchedKeys({ client: runtime.httpClient, clock, log: runtime.log, options })
   const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), fetched, clock, options })

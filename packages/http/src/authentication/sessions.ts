@@ -1,6 +1,12 @@
-/** Creates, verifies, renews and ends sessions (docs/reference/security.md#post-_session). */
-import type { Clock } from '@sectional/runtime'
+/**
+ * Creates, verifies, renews and ends sessions (docs/reference/security.md#post-_session). Verified cookies are kept in
+ * memory under a keyed hash, because parsing a cookie and verifying its signature cost a third of the request for a
+ * document. A kept cookie is valid only while the account and the secret are those that it was verified with.
+ */
+import { hash } from 'node:crypto'
+import type { Clock, Random } from '@sectional/runtime'
 import type { Accounts } from './accounts.ts'
+import { BoundedMap } from './bounded-map.ts'
 import { requireNoConflicts, type Account } from './user-account.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import {
@@ -12,12 +18,25 @@ import type { User } from '../request/user.ts'
 
 /** A session is renewed by the next response when less than this fraction of its lifetime is left. */
 const renewedBelow = 0.9
+const keyBytes = 32
 
 export interface SessionsParts {
   readonly accounts: Accounts
   readonly options: HttpOptions
   readonly secrets: SessionSecrets
   readonly clock: Clock
+  readonly random: Random
+}
+
+/** A cookie whose signature was verified. */
+interface Verified {
+  readonly cookie: SessionCookie
+  readonly user: User
+  readonly account: Account
+  /** The secret that the signature was made with. */
+  readonly secret: string
+  /** The option at that time; a change makes another object. */
+  readonly hashAlgorithms: readonly string[]
 }
 
 export interface FoundSession {
@@ -28,9 +47,13 @@ export interface FoundSession {
 
 export class Sessions {
   readonly #parts: SessionsParts
+  readonly #key: string
+  readonly #verified: BoundedMap<string, Verified>
 
   constructor(parts: SessionsParts) {
     this.#parts = parts
+    this.#key = Buffer.from(parts.random.bytes(keyBytes)).toString('hex')
+    this.#verified = new BoundedMap(parts.options.credentialsMax)
   }
 
   /**
@@ -41,26 +64,46 @@ export class Sessions {
   find(cookieHeader: string | undefined): FoundSession | null | Promise<FoundSession | null> {
     const value = findSessionCookie(cookieHeader)
     if (value === null) return null
-    const cookie = readSessionCookie(value)
-    const left = cookie.time + this.#parts.options.sessionSeconds - this.#now()
-    if (left <= 0) return null
+    const fingerprint = hash('sha256', this.#key + value, 'base64')
+    const known = this.#verified.get(fingerprint)
+    const cookie = known?.cookie ?? readSessionCookie(value)
+    if (this.#left(cookie) <= 0) return null
     const account = this.#parts.accounts.current(cookie.name)
+    if (known !== undefined && known.account === account && this.#isValid(known)) return this.#found(known)
     return account === undefined
-      ? this.#parts.accounts.open(cookie.name).then(opened => this.#continue(cookie, left, opened))
-      : this.#continue(cookie, left, account)
+      ? this.#parts.accounts.open(cookie.name).then(opened => this.#verify(fingerprint, cookie, opened))
+      : this.#verify(fingerprint, cookie, account)
   }
 
-  #continue(cookie: SessionCookie, left: number, account: Account | null): FoundSession | null {
-    const hash = account?.hash ?? null
-    if (account === null || hash === null) return null
-    const { options } = this.#parts
-    const secrets = this.#parts.secrets.valid()
-    const digests = signatureDigests(options.hashAlgorithms)
-    if (!isSigned(cookie, secrets, hash.salt, digests)) return null
+  #isValid({ secret, hashAlgorithms }: Verified): boolean {
+    return hashAlgorithms === this.#parts.options.hashAlgorithms && this.#parts.secrets.valid().includes(secret)
+  }
+
+  #verify(fingerprint: string, cookie: SessionCookie, account: Account | null): FoundSession | null {
+    const salt = account?.hash?.salt
+    if (account === null || salt === undefined) return null
+    const { hashAlgorithms } = this.#parts.options
+    const digests = signatureDigests(hashAlgorithms)
+    const secret = this.#parts.secrets.valid()
+      .find(candidate => digests.some(digest => isSignedBy(cookie, candidate + salt, digest)))
+    if (secret === undefined) return null
     requireNoConflicts(account)
-    const user: User = { ...account.user, handler: 'cookie' }
-    if (left >= options.sessionSeconds * renewedBelow) return { user, renewed: null }
-    return { user, renewed: makeSessionCookie(cookie.name, this.#now(), secrets[0]! + hash.salt, digests[0]!) }
+    const verified = { cookie, user: { ...account.user, handler: 'cookie' } as const, account, secret, hashAlgorithms }
+    this.#verified.set(fingerprint, verified)
+    return this.#found(verified)
+  }
+
+  #found({ cookie, user, account }: Verified): FoundSession {
+    const { options, secrets } = this.#parts
+    if (this.#left(cookie) >= options.sessionSeconds * renewedBelow) return { user, renewed: null }
+    const [digest] = signatureDigests(options.hashAlgorithms)
+    const key = secrets.valid()[0]! + account.hash!.salt
+    return { user, renewed: makeSessionCookie(cookie.name, this.#now(), key, digest!) }
+  }
+
+  /** Returns the seconds for which the cookie is valid, 0 or less when it has expired. */
+  #left(cookie: SessionCookie): number {
+    return cookie.time + this.#parts.options.sessionSeconds - this.#now()
   }
 
   /** Returns a cookie value for an account whose password was verified. */
@@ -79,10 +122,4 @@ export class Sessions {
   #now(): number {
     return Math.floor(this.#parts.clock.now() / 1000)
   }
-}
-
-function isSigned(
-  cookie: SessionCookie, secrets: readonly string[], salt: string, digests: readonly string[],
-): boolean {
-  return secrets.some(secret => digests.some(digest => isSignedBy(cookie, secret + salt, digest)))
 }

@@ -170,6 +170,22 @@ describe('cookie sessions', () => {
     expect(await whoIs(forge('admin', hex(seconds() - 601), key)), 'expired').to.equal(null)
   })
 
+  it('that were verified lose their validity with the algorithms and the secrets', async () => {
+    node.configuration.put('chttpd_auth', 'secret', 'first')
+    const cookie = cookieOf(await login('admin', 'secret'))
+    expect(await whoIs(cookie)).to.equal('admin')
+    node.configuration.put('chttpd_auth', 'hash_algorithms', 'sha512')
+    expect(await whoIs(cookie)).to.equal(null)
+    node.configuration.put('chttpd_auth', 'hash_algorithms', 'sha512, sha256')
+    expect(await whoIs(cookie)).to.equal('admin')
+    for (const secret of ['second', 'third', 'fourth', 'fifth']) {
+      node.configuration.put('chttpd_auth', 'secret', secret)
+      expect(await whoIs(cookie), secret).to.equal('admin')
+    }
+    node.configuration.put('chttpd_auth', 'secret', 'sixth')
+    expect(await whoIs(cookie), 'only four previous secrets are valid').to.equal(null)
+  })
+
   it('take precedence over credentials, even wrong ones', async () => {
     const cookie = cookieOf(await login('admin', 'secret'))
     const method = async (headers: Record<string, string>): Promise<string> =>
