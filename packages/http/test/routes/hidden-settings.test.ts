@@ -32,4 +32,16 @@ describe('secrets in the configuration API', () => {
     expect(node.configuration.get('chttpd_auth', 'secret')).to.equal('kept')
     expect((await node.put(`${base}/log/level`, '"****"')).status, 'a value that is no secret').to.equal(200)
   })
+
+  it('include the keys of tokens', async () => {
+    const key = 'dGhlIGZpcnN0IHNlY3JldCBvZiBzZXNzaW9ucw=='
+    const answers = [
+      await node.put(`${base}/jwt_keys/hmac:a`, JSON.stringify(key)),
+      await node.put(`${base}/jwt_keys/hmac:a`, '"c2Vjb25k"'),
+      await node.get(`${base}/jwt_keys`),
+      await node.get(`${base}/jwt_keys/hmac:a`),
+      await node.delete(`${base}/jwt_keys/hmac:a`),
+    ]
+    expect(answers.map(({ json }) => json)).to.deep.equal(['', '****', { 'hmac:a': '****' }, '****', '****'])
+  })
 })

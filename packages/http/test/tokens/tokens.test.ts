@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { expect } from 'chai'
 import { httpDeclarations } from '@sectional/http'
 import { MemoryNode, type Answer } from '../memory-node.ts'
@@ -40,18 +40,18 @@ describe('signed tokens', () => {
 
   it('are verified with each algorithm', async () => {
     set('algorithms', 'HS256,HS384,HS512,RS256,RS384,RS512,PS256,PS384,PS512,ES256,ES384,ES512,EdDSA,Ed25519')
-    const sign = (alg: string, kid: string, { privateKey }: KeyPair): string =>
+    const signed = (alg: string, kid: string, { privateKey }: KeyPair): string =>
       signToken({ alg, kid }, { ...claims, alg }, privateKey)
     for (const alg of ['HS256', 'HS384', 'HS512']) expect(await userOf(hmac({}, { alg })), alg).to.deep.equal(anna)
     for (const alg of ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']) {
-      expect(await userOf(sign(alg, 'r', rsaPair)), alg).to.deep.equal(anna)
-      expect(await userOf(sign(alg, 'r', otherRsaPair)), alg).to.equal('400 Bad signature')
+      expect(await userOf(signed(alg, 'r', rsaPair)), alg).to.deep.equal(anna)
+      expect(await userOf(signed(alg, 'r', otherRsaPair)), alg).to.equal('400 Bad signature')
     }
     for (const [alg, pair] of Object.entries(ecPairs)) {
-      expect(await userOf(sign(alg, alg, pair)), alg).to.deep.equal(anna)
+      expect(await userOf(signed(alg, alg, pair)), alg).to.deep.equal(anna)
     }
-    for (const alg of ['EdDSA', 'Ed25519']) expect(await userOf(sign(alg, 'e', edwardsPair)), alg).to.deep.equal(anna)
-    expect(await userOf(sign('ES256', 'ES384', ecPairs['ES384']!)), 'a key of another curve').to.match(/^400 Bad/)
+    for (const alg of ['EdDSA', 'Ed25519']) expect(await userOf(signed(alg, 'e', edwardsPair)), alg).to.deep.equal(anna)
+    expect(await userOf(signed('ES256', 'ES384', ecPairs['ES384']!)), 'a key of another curve').to.match(/^400 Bad/)
   })
 
   it('are refused with an algorithm that is not allowed', async () => {
@@ -79,6 +79,25 @@ describe('signed tokens', () => {
       expect(await userOf(forged)).to.equal('400 Unknown kid')
       expect(await userOf(forged.replace(/^[^.]*/, encode({ alg: 'RS256', kid: 'r' })))).to.equal('400 Bad signature')
     }
+  })
+
+  it('are refused with signatures that any key would seem to have made', async () => {
+    const input = `${encode({ alg: 'ES256', kid: 'ES256' })}.${encode(claims)}`
+    const der = sign('sha256', Buffer.from(input), ecPairs['ES256']!.privateKey)
+    for (const signature of [Buffer.alloc(64), Buffer.alloc(64, 0xff), Buffer.alloc(0), Buffer.alloc(1), der]) {
+      expect(await userOf(`${input}.${signature.toString('base64url')}`)).to.equal('400 Bad signature')
+    }
+    const rsa = `${encode({ alg: 'RS256', kid: 'r' })}.${encode(claims)}`
+    for (const signature of [Buffer.alloc(256), Buffer.alloc(256, 0xff), Buffer.from([1])]) {
+      expect(await userOf(`${rsa}.${signature.toString('base64url')}`)).to.equal('400 Bad signature')
+    }
+  })
+
+  it('mean the last of repeated parameters and claims', async () => {
+    const repeated = '{"sub":"eve","sub":"anna","exp":1,"exp":4102444800}'
+    expect(await userOf(signToken({ alg: 'HS256', kid: 'h' }, repeated, secret))).to.deep.equal(anna)
+    const none = encode(`{"alg":"HS256","kid":"h","alg":"none"}`)
+    expect(await userOf(`${none}.${encode(claims)}.`)).to.equal('400 Invalid alg header parameter')
   })
 
   it('are not verified with keys that they bring along or point to', async () => {
