@@ -1,4 +1,4 @@
-import { scanOrder, type FindProgress, type FoundDocument } from '@sectional/core'
+import { everything, scanOrder, type FindProgress, type FoundDocument } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { FindAnswer, FindQuery } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -9,7 +9,7 @@ import { FindTally } from './find-tally.ts'
 import { sortedMatches } from './match-sort.ts'
 import { findLocally } from './local-find.ts'
 import { MatchWindow } from './match-window.ts'
-import { everyDocument, quorumMatches } from './quorum-matches.ts'
+import { quorumMatches } from './quorum-matches.ts'
 import { findSingle, onlyId } from './single-document.ts'
 
 /**
@@ -38,7 +38,7 @@ export async function find(
     return answerOf(new MatchWindow(sorted(found, query, scope), query), tally, async () => {})
   }
   const { sources, close } = await findInShards(scope, db, {
-    ...asked, ...(isQuorum && { selector: everyDocument, documents: 'none' }),
+    ...asked, ...(isQuorum && { selector: everything, documents: 'none' }),
     ...(sort !== undefined ? { descending: false } : after && { after }),
     ...(needed !== null && { limit: needed }),
   }, context)

@@ -1,4 +1,4 @@
-import { mapBounded, type FoundDocument, type Selector } from '@sectional/core'
+import { mapBounded, type FoundDocument } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { FindQuery } from '../contracts/find-query.ts'
@@ -6,8 +6,6 @@ import type { FindScope } from './find-scope.ts'
 import type { FindTally } from './find-tally.ts'
 import { SelectorTest } from './selector-test.ts'
 
-/** The selector of the candidates, which matches every document. */
-export const everyDocument: Selector = { kind: 'and', operands: [] }
 /** Number of documents that are read together. */
 const readTogether = 32
 

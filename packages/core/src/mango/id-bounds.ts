@@ -2,7 +2,7 @@
 import type { IdBound } from '../contracts/shard-replica.ts'
 import { compareUtf8 } from '../encoding/text-order.ts'
 import type { FieldTest, Selector } from '../selectors/selector.ts'
-import { isEmptyDisjunction } from './selector-fields.ts'
+import { isEmptyCombination } from './selector-fields.ts'
 
 /** The ids between two bounds. An absent bound is open. null: no ids. */
 type IdInterval = { readonly lower?: IdBound; readonly upper?: IdBound } | null
@@ -21,7 +21,7 @@ export function idBounds(
   const scope: IdInterval = partition === null
     ? all
     : { lower: { id: `${partition}:`, inclusive: true }, upper: { id: `${partition};`, inclusive: false } }
-  const ids = isEmptyDisjunction(selector) ? null : intersection(scope, intervalOf(selector))
+  const ids = isEmptyCombination(selector) ? null : intersection(scope, intervalOf(selector))
   if (ids === null) return null
   const [start, end] = descending ? [ids.upper, ids.lower] : [ids.lower, ids.upper]
   return { ...(start && { start }), ...(end && { end }) }
@@ -29,6 +29,7 @@ export function idBounds(
 
 function intervalOf(selector: Selector): IdInterval {
   switch (selector.kind) {
+    case 'everything': return all
     case 'and': return selector.operands.map(intervalOf).reduce(intersection, all)
     case 'or': return selector.operands.length === 0 ? all : selector.operands.map(intervalOf).reduce(hull)
     case 'field': {
@@ -50,7 +51,7 @@ function intervalOfTest(test: FieldTest): IdInterval {
     case '$exists': return test.exists ? all : null
     case '$type': return test.type === 'string' ? all : null
     case '$size': case '$mod': case '$all': case '$elemMatch': case '$allMatch': case '$keyMapMatch': return null
-    case '$ne': case '$nin': case '$regex': return all
+    case '$ne': case '$nin': case '$regex': case '$not': return all
   }
 }
 

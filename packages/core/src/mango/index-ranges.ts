@@ -3,7 +3,7 @@ import { afterKeysWith, type SortKeyEncoder } from '../collation/sort-key.ts'
 import type { RowRange } from '../contracts/index-replica.ts'
 import type { Selector } from '../selectors/selector.ts'
 import { fieldIntervals, isOneKey, type KeyInterval } from './key-intervals.ts'
-import { isEmptyDisjunction } from './selector-fields.ts'
+import { isEmptyCombination } from './selector-fields.ts'
 
 export interface IndexScan {
   readonly selector: Selector
@@ -28,7 +28,7 @@ export function indexRanges(
   { selector, fields, partition, descending }: IndexScan, encoder: SortKeyEncoder,
 ): readonly RowRange[] {
   const columns = fieldIntervals(selector, fields.map(({ name }) => name), encoder)
-  if (isEmptyDisjunction(selector) || columns.some(intervals => intervals.length === 0)) return []
+  if (isEmptyCombination(selector) || columns.some(intervals => intervals.length === 0)) return []
   const fixed = columns.findIndex(intervals => intervals.length > 1 || !isOneKey(intervals[0]!))
   const leading = fixed === -1 ? columns : columns.slice(0, fixed)
   const start = (partition === null ? '' : partitionPrefix(partition)) + encoder.encode([]).slice(0, 1)

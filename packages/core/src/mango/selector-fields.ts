@@ -35,11 +35,11 @@ export function selectorFields(selector: Selector): SelectorFields {
 }
 
 /**
- * Whether the selector is nothing but an `$or` without operands. As a part of a selector it is true, as in CouchDB; as
- * the whole selector it selects no documents.
+ * Whether the selector is nothing but an `$and` or `$or` without operands. As a part of a selector it is true, as in
+ * CouchDB; as the whole selector it selects no documents.
  */
-export function isEmptyDisjunction(selector: Selector): boolean {
-  return selector.kind === 'or' && selector.operands.length === 0
+export function isEmptyCombination(selector: Selector): boolean {
+  return (selector.kind === 'and' || selector.kind === 'or') && selector.operands.length === 0
 }
 
 /** Returns the conditions that each matching document fulfils, without those inside of an `$or`. */

@@ -51,7 +51,7 @@ export function selectorPaths(selector: Selector): readonly FieldPath[] {
 function shortConditions(selector: Selector): readonly Extract<Selector, { kind: 'field' }>[] {
   switch (selector.kind) {
     case 'and': return selector.operands.flatMap(shortConditions)
-    case 'or': return []
+    case 'or': case 'everything': return []
     case 'field': return isShort(selector.test) ? [selector] : []
   }
 }

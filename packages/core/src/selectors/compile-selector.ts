@@ -42,6 +42,7 @@ class SelectorCompiler {
 
   compile(selector: Selector): ValueTest {
     switch (selector.kind) {
+      case 'everything': return () => true
       case 'and': return allOf(selector.operands.map(operand => this.compile(operand)))
       case 'or':
         return selector.operands.length === 0
@@ -87,17 +88,20 @@ class SelectorCompiler {
         }
       }
       case '$elemMatch': case '$allMatch': case '$keyMapMatch': return this.#compileElements(test)
+      case '$not': {
+        const matches = this.compile(test.selector)
+        return value => !matches(value)
+      }
       case '$exists': return () => test.exists
       default: return this.#comparisons.compare(test.operator, test.value, isId)
     }
   }
 
-  /** A test whether a value, or an element of it when it is an array, equals one of `values`. */
+  /** A test whether a value equals one of `values`. Of an array, an element must. */
   #contains(values: readonly unknown[], isId: boolean): ValueTest {
     const isOneOf = this.#comparisons.isOneOf(values, isId)
     return value => {
-      if (isOneOf(value)) return true
-      if (!Array.isArray(value)) return false
+      if (!Array.isArray(value)) return isOneOf(value)
       this.#effort.spend(value.length)
       return value.some(isOneOf)
     }
@@ -141,9 +145,11 @@ class SelectorCompiler {
 
 /** Returns how many steps the conditions take that are tested once on one value. */
 function stepsOf(selector: Selector): number {
-  return selector.kind === 'field'
-    ? 1 + selector.path.length
-    : selector.operands.reduce((steps, operand) => steps + stepsOf(operand), 1)
+  if (selector.kind === 'field') {
+    const { path, test } = selector
+    return 1 + path.length + (test.operator === '$not' ? stepsOf(test.selector) : 0)
+  }
+  return selector.operands.reduce((steps, operand) => steps + stepsOf(operand), 1)
 }
 
 function allOf(tests: readonly ValueTest[]): ValueTest {

@@ -15,7 +15,7 @@ export function selectorJson(selector: Selector): JsonObject {
     return path.length === 0 ? tested : { [formatFieldPath(path)]: tested }
   }
   const { kind, operands } = selector
-  if (kind === 'and' && operands.length === 0) return {}
+  if (kind === 'everything') return {}
   return { [`$${kind}`]: operands.map(selectorJson) }
 }
 
@@ -28,7 +28,7 @@ function argumentOf(test: FieldTest): unknown {
     case '$mod': return [test.divisor, test.remainder]
     case '$regex': return test.pattern.source
     case '$beginsWith': return test.prefix
-    case '$elemMatch': case '$allMatch': case '$keyMapMatch': return selectorJson(test.selector)
+    case '$elemMatch': case '$allMatch': case '$keyMapMatch': case '$not': return selectorJson(test.selector)
     default: return test.value
   }
 }

@@ -33,6 +33,7 @@ function compareValues(a: unknown, b: unknown, effort: Effort): number {
 function matches(selector: Selector, document: unknown, matching: Attempt): boolean {
   matching.effort.spend(1)
   switch (selector.kind) {
+    case 'everything': return true
     case 'and': return selector.operands.every(operand => matches(operand, document, matching))
     case 'or':
       return selector.operands.length === 0 || selector.operands.some(operand => matches(operand, document, matching))
@@ -69,6 +70,7 @@ function matchesTest(test: FieldTest, value: unknown, matching: Attempt): boolea
     case '$keyMapMatch':
       return typeName(value) === 'object'
         && namesOf(value as object, effort).some(key => matches(test.selector, key, matching))
+    case '$not': return !matches(test.selector, value, matching)
     case '$exists': return test.exists
     default: return matchesOrder(test.operator, compare(value, test.value, effort))
   }
@@ -85,10 +87,10 @@ function matchesOrder(operator: ComparisonOperator, order: number): boolean {
   }
 }
 
-/** Whether the value, or an element of it when it is an array, equals one of `values`. */
+/** Whether the value equals one of `values`. Of an array, an element must. */
 function isOneOf(value: unknown, values: readonly unknown[], compare: Attempt['compare'], effort: Effort): boolean {
   const among = (candidate: unknown): boolean => values.some(each => isEqual(candidate, each, compare, effort))
-  return among(value) || (Array.isArray(value) && value.some(among))
+  return Array.isArray(value) ? value.some(among) : among(value)
 }
 
 function compareBytes(a: unknown, b: unknown, effort: Effort): number {

@@ -21,22 +21,39 @@ export type FieldTest =
   | { readonly operator: '$regex'; readonly pattern: TextPattern }
   | { readonly operator: '$beginsWith'; readonly prefix: string }
   | { readonly operator: '$elemMatch' | '$allMatch' | '$keyMapMatch'; readonly selector: Selector }
+  /** The value does not match the selector. Only of elements and keys, whose path is empty. */
+  | { readonly operator: '$not'; readonly selector: Selector }
 
 export type Selector =
-  /** Both are true when they have no operands. */
-  | { readonly kind: 'and' | 'or'; readonly operands: readonly Selector[] }
+  /**
+   * All are true when they have no operands. But a query whose whole selector is an `and` or `or` without operands
+   * finds nothing, as in CouchDB; the empty selector is `everything`, which never has operands.
+   */
+  | { readonly kind: 'and' | 'or' | 'everything'; readonly operands: readonly Selector[] }
   /**
    * An empty path denotes the value itself (an array's element, an object's key). `negated`: true when the value exists
    * and fails the test.
    */
   | { readonly kind: 'field'; readonly path: FieldPath; readonly test: FieldTest; readonly negated: boolean }
 
+/** The selector `{}`. */
+export const everything: Selector = Object.freeze({ kind: 'everything', operands: [] })
+
 /** @throws SelectorError, also when the parse takes more than `selectorStepsMax` steps */
 export function parseSelector(value: unknown): Selector {
   if (!isJsonObject(value)) {
     throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown(value)}`)
   }
-  return readSelector(value, null, new Effort('Reading the selector'))
+  return readSelector(value, null, { effort: new Effort('Reading the selector'), isOfElement: false })
+}
+
+interface Reading {
+  readonly effort: Effort
+  /**
+   * Whether the selector is that of an element or key. CouchDB does not move negations inwards there, so that an
+   * element without the field matches `{"$not":{"field":1}}`, which a document without it does not.
+   */
+  readonly isOfElement: boolean
 }
 
 const unsupported = new Set(['$where', '$geoWithin', '$geoIntersects', '$near', '$nearSphere', '$text'])
@@ -45,36 +62,37 @@ const negatedOperators: Readonly<Record<string, FieldTest['operator']>> = {
 }
 
 /** @param path the field that the enclosing members name; null: none was named yet */
-function readSelector(value: unknown, path: FieldPath | null, effort: Effort): Selector {
+function readSelector(value: unknown, path: FieldPath | null, reading: Reading): Selector {
   if (!isJsonObject(value)) return field(path, { operator: '$eq', value })
   const members = Object.entries(value)
-  if (members.length === 0) {
-    return path === null || path.length === 0 ? { kind: 'and', operands: [] } : field(path, { operator: '$eq', value })
-  }
-  const conditions = members.map(([name, argument]) => readMember(name, argument, path, effort))
+  if (members.length === 0) return path === null ? everything : field(path, { operator: '$eq', value })
+  const conditions = members.map(([name, argument]) => readMember(name, argument, path, reading))
   return conditions.length === 1 ? conditions[0]! : { kind: 'and', operands: conditions }
 }
 
-function readMember(name: string, argument: unknown, path: FieldPath | null, effort: Effort): Selector {
+function readMember(name: string, argument: unknown, path: FieldPath | null, reading: Reading): Selector {
+  const { effort } = reading
   // Each member copies the path.
   effort.spend(1 + (path?.length ?? 0))
   if (name === '') throw missingField()
-  if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name, effort)], effort)
+  if (!name.startsWith('$')) return readSelector(argument, [...path ?? [], ...parseFieldPath(name, effort)], reading)
   switch (name) {
-    case '$and': return { kind: 'and', operands: operands(name, argument, path, effort) }
-    case '$or': return { kind: 'or', operands: operands(name, argument, path, effort) }
-    case '$nor':
-      return { kind: 'and', operands: operands(name, argument, path, effort).map(operand => negate(operand, effort)) }
+    case '$and': return { kind: 'and', operands: operands(name, argument, path, reading) }
+    case '$or': return { kind: 'or', operands: operands(name, argument, path, reading) }
+    case '$nor': {
+      const negated = operands(name, argument, path, reading).map(operand => negation(operand, reading))
+      return { kind: 'and', operands: negated }
+    }
     case '$not':
       if (!isJsonObject(argument)) throw badArgument(name, argument)
-      return negate(readSelector(argument, path, effort), effort)
+      return negation(readSelector(argument, path, reading), reading)
     default: return field(path, readTest(name, argument, effort))
   }
 }
 
-function operands(name: string, argument: unknown, path: FieldPath | null, effort: Effort): Selector[] {
+function operands(name: string, argument: unknown, path: FieldPath | null, reading: Reading): Selector[] {
   if (!Array.isArray(argument) || !argument.every(isJsonObject)) throw badArgument(name, argument)
-  return argument.map(each => readSelector(each, path, effort))
+  return argument.map(each => readSelector(each, path, reading))
 }
 
 function field(path: FieldPath | null, test: FieldTest): Selector {
@@ -107,11 +125,15 @@ function readTest(operator: string, argument: unknown, effort: Effort): FieldTes
     case '$beginsWith': return { operator, prefix: text(operator, argument) }
     case '$elemMatch': case '$allMatch': case '$keyMapMatch':
       if (!isJsonObject(argument)) throw badArgument(operator, argument)
-      return { operator, selector: readSelector(argument, [], effort) }
+      return { operator, selector: readSelector(argument, [], { effort, isOfElement: true }) }
     default:
       if (unsupported.has(operator)) throw new SelectorError('not_supported', `Unsupported operator: ${operator}`)
       throw new SelectorError('invalid_operator', `Invalid operator: ${operator}`)
   }
+}
+
+function negation(selector: Selector, { effort, isOfElement }: Reading): Selector {
+  return isOfElement ? field([], { operator: '$not', selector }) : negate(selector, effort)
 }
 
 /**
@@ -123,7 +145,7 @@ function negate(selector: Selector, effort: Effort): Selector {
   effort.spend(4)
   if (selector.kind !== 'field') {
     return {
-      kind: selector.kind === 'and' ? 'or' : 'and', operands: selector.operands.map(operand => negate(operand, effort)),
+      kind: selector.kind === 'or' ? 'and' : 'or', operands: selector.operands.map(operand => negate(operand, effort)),
     }
   }
   const { test } = selector

@@ -109,7 +109,8 @@ describe('ranges of an index', () => {
   it('are none when the conditions contradict one another', () => {
     for (const written of [
       { a: { $gt: 9, $lt: 3 } }, { a: 1, $and: [{ a: 2 }] }, { a: { $gt: 1, $lt: 1 } }, { a: { $in: [] } },
-      { a: { $exists: false } }, { a: { $lt: null } }, { a: 'x', b: { $eq: 1, $lt: 1 } }, { $or: [] },
+      { a: { $exists: false } }, { a: { $lt: null } }, { a: 'x', b: { $eq: 1, $lt: 1 } },
+      { $or: [] }, { $and: [] }, { $nor: [] },
     ]) expect(ranges(written, ['a', 'b']), JSON.stringify(written)).to.deep.equal([])
   })
 
@@ -187,6 +188,7 @@ describe('bounds of ids', () => {
     expect(found({ $or: [{ _id: 'a' }, { _id: 'b' }] })).to.deep.equal(['a', 'ab', 'b'])
     for (const none of [
       { _id: 5 }, { _id: { $lt: 5 } }, { _id: { $lte: [] } }, { _id: { $gt: 'b', $lt: 'a' } }, { _id: { $size: 1 } },
+      { $or: [] }, { $and: [] }, { _id: { $and: [] } },
     ]) {
       expect(idBounds(parseSelector(none), null, false)).to.equal(null)
     }

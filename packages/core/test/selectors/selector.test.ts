@@ -7,7 +7,8 @@ import {
 
 const document = {
   _id: 'd', _rev: '1-a', n: 3, zero: 0, text: 'Hello', nothing: null, yes: true, list: [1, 'b', { c: 2 }], empty: [],
-  inner: { a: 1, 'x.y': 2 }, none: {},
+  inner: { a: 1, 'x.y': 2 }, none: {}, nested: [[1], {}],
+  people: [{ name: 'a', age: 1 }, { name: 'b' }],
 }
 
 /** Whether `document` matches, by both implementations. */
@@ -59,13 +60,16 @@ describe('selectors', () => {
       { n: { $in: [1, 3] } }, { list: { $in: ['b'] } }, { list: { $nin: ['z'] } }, { n: { $nin: [] } },
       { list: { $all: [1, 'b'] } }, { list: { $all: [[1, 'b', { c: 2 }]] } },
       { list: { $size: 3 } }, { empty: { $size: 0 } }, { list: { $elemMatch: { c: 2 } } },
-      { list: { $elemMatch: { $gt: 'a' } } }, { list: { $allMatch: { $gte: 1 } } },
+      { list: { $elemMatch: { $gt: 'a' } } }, { list: { $allMatch: { $gte: 1 } } }, { 'list.2': { $in: [{ c: 2 }] } },
+      { list: { $in: [{ c: 2 }] } }, { list: { $nin: [[1, 'b', { c: 2 }]] } }, { nested: { $in: [[1]] } },
+      { nested: { $elemMatch: {} } }, { nested: { $not: { $allMatch: {} } } },
     ],
     no: [
       { n: { $in: [] } }, { list: { $nin: ['b'] } }, { absent: { $nin: [1] } }, { list: { $all: [] } },
       { list: { $all: [1, 9] } }, { text: { $size: 5 } },
       { inner: { $elemMatch: { a: 1 } } }, { list: { $elemMatch: { c: 3 } } }, { empty: { $allMatch: { $gt: 0 } } },
-      { list: { $allMatch: { $gt: 1 } } },
+      { list: { $allMatch: { $gt: 1 } } }, { list: { $in: [[1, 'b', { c: 2 }]] } }, { empty: { $in: [[]] } },
+      { nested: { $nin: [[1]] } }, { list: { $elemMatch: {} } },
     ],
   })
   table('test types, remainders, patterns, prefixes and keys', {
@@ -94,6 +98,21 @@ describe('selectors', () => {
       { $and: [{ n: 3 }, { yes: false }] }, { $or: [{ n: 4 }, { yes: false }] }, { $nor: [{ n: 3 }] },
       { $not: { n: 3 } }, { $not: { absent: 1 } }, { absent: { $not: { $regex: 'x' } } },
       { $not: { $or: [{ absent: 1 }] } },
+    ],
+  })
+
+  table('negate a condition on elements as a whole, so that elements without the field pass', {
+    yes: [
+      { people: { $allMatch: { $not: { away: true } } } }, { people: { $elemMatch: { $not: { age: 1 } } } },
+      { people: { $allMatch: { $nor: [{ away: true }, { age: 3 }] } } },
+      { people: { $allMatch: { $not: { $or: [{ away: true }, { age: 3 }] } } } },
+      { people: { $allMatch: { $not: { $not: { $or: [{ age: 1 }, { name: 'b' }] } } } } },
+      { inner: { $keyMapMatch: { $not: { $eq: 'a' } } } },
+    ],
+    no: [
+      { people: { $allMatch: { away: { $ne: true } } } }, { people: { $elemMatch: { age: { $ne: 1 } } } },
+      { people: { $allMatch: { $not: { age: 1 } } } }, { people: { $not: { $elemMatch: { $not: { age: 1 } } } } },
+      { list: { $elemMatch: { $not: { $gte: 1 } } } },
     ],
   })
 
