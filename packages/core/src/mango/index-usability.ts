@@ -26,15 +26,12 @@ function hasAllMatches({ sort }: PlannedQuery, { required }: SelectorFields, { f
 }
 
 /**
- * Whether the rows are in the order asked for, in one of the directions. Columns and fields of the sort that have one
- * value in all matching documents do not affect the order.
+ * Whether the fields of the sort are the first columns, or follow first columns that have one value in all matching
+ * documents. Rows of other indexes may be in that order, too, but CouchDB does not use them either.
  */
 function servesSort({ sort }: PlannedQuery, { constant }: SelectorFields, { fields }: JsonIndex): boolean {
-  let column = 0
-  for (const { name } of sort) {
-    while (column < fields.length && fields[column]!.name !== name && constant.has(fields[column]!.name)) column++
-    if (fields[column]?.name === name) column++
-    else if (!constant.has(name)) return false
-  }
-  return true
+  const variable = fields.findIndex(({ name }) => !constant.has(name))
+  const startMax = variable === -1 ? fields.length : variable
+  return fields.slice(0, startMax + 1).some((_, start) =>
+    sort.every(({ name }, at) => fields[start + at]?.name === name))
 }

@@ -58,6 +58,23 @@ describe('a plan', () => {
     expect(used).to.be.greaterThan(100)
   })
 
+  it('reads an index for a sort only if the sort follows leading columns with one value', () => {
+    const serves = (columns: readonly string[], sorted: readonly string[]): boolean => {
+      const asked = query({ a: 1, b: { $eq: 2 }, c: { $gt: 0 }, d: { $in: [1] } }, {
+        sort: sorted.map(name => ({ name, direction: 'desc' })),
+      })
+      return planQuery(asked, [index('i', columns)]).kind === 'plan'
+    }
+    for (const names of ['a b c', 'b', 'b c', 'c', 'a', 'a b']) {
+      expect(serves(['a', 'b', 'c'], names.split(' ')), names).to.equal(true)
+    }
+    expect(serves(['a', 'b', 'c'], ['a', 'c'])).to.equal(false)
+    expect(serves(['c'], ['a'])).to.equal(false)
+    expect(serves(['c'], ['c', 'a'])).to.equal(false)
+    expect(serves(['c', 'a'], ['a'])).to.equal(false)
+    expect(serves(['d', 'c'], ['c'])).to.equal(false)
+  })
+
   it('suggests an index with which the query no longer reads all documents', () => {
     fc.assert(fc.property(selector, sort, fc.boolean(), (written, sorted, allowFallback) => {
       const asked = query(written, { sort: sorted, allowFallback })

@@ -20,14 +20,10 @@ export function parseSortFields(value: unknown): readonly SortField[] {
   if (!Array.isArray(value)) {
     throw new ApiError('invalid_sort_json', `Sort must be an array of sort specs, not: ${shown(value)}`)
   }
-  const fields = new Map<string, SortField>()
-  for (const element of value) {
-    const field = parseSortField(element)
-    if (!fields.has(field.name)) fields.set(field.name, field)
-  }
-  const list = [...fields.values()]
+  const written = value.map(parseSortField)
+  const list = [...new Map(written.map(field => [field.name, field])).values()]
   withSelectorErrors(() => parseFieldPaths(list.map(({ name }) => name)))
-  if (list.some(({ direction }) => direction !== list[0]!.direction)) throw new ApiError('unsupported_mixed_sort')
+  if (written.some(({ direction }) => direction !== written[0]!.direction)) throw new ApiError('unsupported_mixed_sort')
   return list
 }
 

@@ -138,6 +138,12 @@ describe('_find', () => {
     ])
   })
 
+  it('refuses two directions, also of one field', async () => {
+    for (const sort of [['a', { b: 'desc' }], [{ a: 'asc' }, { a: 'desc' }]]) {
+      expect((await find({ selector: {}, sort })).json.error).to.equal('unsupported_mixed_sort')
+    }
+  })
+
   it('sorts in memory only on request and without an index', async () => {
     const query = { selector: { a: 1 }, sort: [{ b: 'desc' }] }
     expect((await find(query)).status).to.equal(400)
