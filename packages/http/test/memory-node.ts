@@ -54,7 +54,9 @@ export class MemoryNode {
     this.runtime = createMemoryRuntime({ clock: this.clock, random: new SeededRandom(7), log: this.log })
     const { sandbox = this.runtime.sandbox } = options
     const runtime = { ...this.runtime, machine: this.machine, sandbox }
-    this.configuration = new MemoryConfiguration({ admins: { admin: adminHash } })
+    this.configuration = new MemoryConfiguration({
+      admins: { admin: adminHash }, chttpd_auth: { iterations: '1' },
+    })
     this.control = new MemoryControlPlane(nodes, this.down)
     const coordinator = createCoordinator({
       runtime, control: this.control,
@@ -312,10 +314,12 @@ const memoryNodeInformation: NodeInformation = {
 
 class CountingMachine extends MemoryMachine {
   pbkdf2Calls = 0
+  pbkdf2Rounds = 0
   override pbkdf2(
     password: string, salt: string, iterations: number, keyBytes: number, digest: PasswordDigest,
   ): Promise<Uint8Array> {
     this.pbkdf2Calls++
+    this.pbkdf2Rounds += iterations
     return super.pbkdf2(password, salt, iterations, keyBytes, digest)
   }
 }

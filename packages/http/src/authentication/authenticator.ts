@@ -153,15 +153,18 @@ export class Authenticator {
   }
 
   /**
-   * Does the work of a check for an unknown user too, so that the time of the answer does not show which users exist.
+   * Does the work of a check for an unknown user too, and the missing rounds for a hash with fewer than new ones, so
+   * that the time of a refusal does not show which users exist.
    */
   async #isRight(password: string, account: Account | null): Promise<boolean> {
     const { machine, options } = this.#parts
     const stored = account?.hash ?? null
-    if (stored !== null) return verifyPassword(password, stored, machine, options)
-    const salt = this.#key.slice(0, keyBytes)
+    if (stored !== null && await verifyPassword(password, stored, machine, options)) return true
+    const rounds = stored === null || stored.scheme === 'simple' ? 0 : stored.iterations
+    if (rounds >= options.passwordIterations) return false
     const digest = digestOf(options.passwordDigest)
-    await machine.pbkdf2(password, salt, options.passwordIterations, derivedKeyBytes[digest], digest)
+    const salt = this.#key.slice(0, keyBytes)
+    await machine.pbkdf2(password, salt, options.passwordIterations - rounds, derivedKeyBytes[digest], digest)
     return false
   }
 }

@@ -78,10 +78,7 @@ describe('basic credentials', () => {
 
 describe('authentication', () => {
   let node: MemoryNode
-  beforeEach(() => {
-    node = new MemoryNode()
-    node.configuration.put('chttpd_auth', 'iterations', '2')
-  })
+  beforeEach(() => { node = new MemoryNode() })
   afterEach(() => node.stop())
 
   it('refuses a wrong password and an unknown name alike, on public paths too', async () => {
@@ -89,6 +86,27 @@ describe('authentication', () => {
       const refused = await node.get('/_up', { authorization })
       expect([refused.status, refused.json.reason]).to.deep.equal([401, 'Name or password is incorrect.'])
     }
+  })
+
+  it('does the same work for a wrong password and an unknown name, whatever the hash', async () => {
+    node.configuration.put('chttpd_auth', 'iterations', '5')
+    const rounds = async (name: string): Promise<number> => {
+      const before = node.machine.pbkdf2Rounds
+      expect((await node.get('/_up', { authorization: basic(name, 'wrong') })).status).to.equal(401)
+      return node.machine.pbkdf2Rounds - before
+    }
+    const salt = 'salt'
+    const users = {
+      new: { password: 'x' },
+      few: { password_scheme: 'pbkdf2', iterations: 2, salt, derived_key: '00'.repeat(20) },
+      old: { password_scheme: 'simple', salt, password_sha: '00'.repeat(20) },
+      none: {},
+    }
+    for (const [name, members] of Object.entries(users)) {
+      const document = { name, type: 'user', roles: [], ...members }
+      expect((await node.put(`/_users/org.couchdb.user:${name}`, document)).status).to.equal(201)
+    }
+    for (const name of [...Object.keys(users), 'admin', 'nobody']) expect(await rounds(name), name).to.equal(5)
   })
 
   it('verifies a password once and then remembers the outcome', async () => {

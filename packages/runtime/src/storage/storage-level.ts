@@ -320,7 +320,9 @@ function openIterator(
   db: Level, { gte, lt }: Range, { reverse = false, limit = -1, values = true }: IterateOptions,
   snapshot?: ClassicSnapshot,
 ): StoreIterator {
-  const read = { gte, lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax }
+  // Without values, LevelDB returns an empty one for each entry. An empty text costs less than a Buffer.
+  const encoding = values ? {} : { valueEncoding: 'utf8' }
+  const read = { gte, lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax, ...encoding }
   return new LevelStoreIterator(db.iterator(snapshot === undefined ? read : { ...read, snapshot }), values)
 }
 
