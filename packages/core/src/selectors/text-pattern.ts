@@ -54,7 +54,29 @@ export class TextPattern {
   }
 }
 
-/** Reads a pattern of PCRE. A leading group of flags, such as `(?i)`, is converted; the rest must suit JavaScript. */
+/** Anchors of PCRE, in JavaScript: the begin and the end of the text, and the end before a last line break, too. */
+const anchors: Readonly<Record<string, string>> = {
+  '\\A': '(?<![^])', '\\z': '(?![^])', '\\Z': '(?=\\n?(?![^]))',
+}
+/** Classes of PCRE within brackets, such as `[:alpha:]`, in JavaScript. They contain ASCII characters only. */
+const namedClasses: Readonly<Record<string, string>> = {
+  alnum: 'A-Za-z0-9', alpha: 'A-Za-z', blank: ' \\t', digit: '0-9', lower: 'a-z', space: ' \\t-\\r',
+  graph: '!-~', print: ' -~', punct: '!-\\/:-@\\[-`{-~', upper: 'A-Z', word: '\\w', xdigit: '0-9A-Fa-f',
+}
+
+/** Converts what PCRE writes in another way than JavaScript. */
+function convert(source: string): string {
+  return source.replace(/\\[^]|\[:(\w+):\]/g, (part, name: string | undefined) => {
+    if (name === undefined) return anchors[part] ?? part
+    if (!Object.hasOwn(namedClasses, name)) throw new SyntaxError(`there is no class ${part}`)
+    return namedClasses[name]!
+  })
+}
+
+/**
+ * Reads a pattern of PCRE. A leading group of flags, such as `(?i)`, some anchors and the names of classes are
+ * converted; the rest must suit JavaScript.
+ */
 function readPattern(source: string): RegExp {
   if (source.length > selectorRegexLengthMax) {
     throw badPattern(
@@ -66,12 +88,12 @@ function readPattern(source: string): RegExp {
     ? [source, '']
     : [source.slice(flags[0].length), [...new Set(flags[1])].join('')]
   try {
-    return new RegExp(body, `${options}u`)
+    return new RegExp(convert(body), `${options}u`)
   } catch {
     // Escapes of letters without a meaning are errors only with the flag `u`; try again without it.
   }
   try {
-    return new RegExp(body, options)
+    return new RegExp(convert(body), options)
   } catch (error) {
     throw badPattern(JSON.stringify(source), { cause: error })
   }

@@ -116,6 +116,17 @@ describe('selectors', () => {
     ],
   })
 
+  table('read anchors and classes of PCRE that JavaScript writes in another way', {
+    yes: [
+      { text: { $regex: '\\AHel' } }, { text: { $regex: 'lo\\z' } }, { text: { $regex: 'lo\\Z' } },
+      { text: { $regex: '^[[:upper:]][[:lower:]]+$' } }, { text: { $regex: '^[^[:digit:][:space:][:punct:]]+$' } },
+    ],
+    no: [
+      { text: { $regex: '\\Aello' } }, { text: { $regex: 'Hell\\z' } }, { text: { $regex: '[[:digit:]]' } },
+      { text: { $regex: '\\\\A' } },
+    ],
+  })
+
   it('are refused with the reason', () => {
     const refused: readonly [unknown, string, string][] = [
       ['n > 1', 'invalid_selector_json', 'Selector must be a JSON object, not: "n > 1"'],
@@ -129,6 +140,7 @@ describe('selectors', () => {
       [{ a: { $mod: [0, 1] } }, 'bad_arg', 'Bad argument for operator $mod: [0,1]'],
       [{ a: { $mod: [1.5, 1] } }, 'bad_arg', 'Bad argument for operator $mod: [1.5,1]'],
       [{ a: { $regex: '(' } }, 'bad_arg', 'Bad argument for operator $regex: "("'],
+      [{ a: { $regex: '[[:vowel:]]' } }, 'bad_arg', 'Bad argument for operator $regex: "[[:vowel:]]"'],
       [{ a: { $regex: 5 } }, 'invalid_operator', 'Invalid operator: $regex'],
       [{ $not: { a: { $elemMatch: { $size: -1 } } } }, 'bad_arg', 'Bad argument for operator $size: -1'],
     ]
