@@ -29,10 +29,12 @@ export class TextPattern {
   readonly source: string
   readonly #pattern: RegExp
   /**
-   * The number of repetitions in the pattern. Backtracking takes at most about length^(repetitions + 1) steps.
-   * Infinity: the pattern has nested repetitions.
+   * The number of repetitions in the pattern. Backtracking takes at most about
+   * length^(repetitions + 1) * choices steps. Infinity: the pattern has nested repetitions.
    */
   readonly #repetitions: number
+  /** In how many ways the alternatives and the optional parts can be combined, at most. */
+  readonly #choices: number
 
   /** @throws SelectorError `bad_arg` */
   constructor(source: string, effort: Effort) {
@@ -40,18 +42,33 @@ export class TextPattern {
     this.source = source
     this.#pattern = readPattern(source)
     const plain = source.replace(/\\./gs, '_').replace(/\[[^\]]*\]/g, '_')
-    this.#repetitions = /\)[*+{]/.test(plain) ? Number.POSITIVE_INFINITY : plain.match(/[*+{]/g)?.length ?? 0
+    this.#repetitions = /\)[*+{]/.test(plain) ? Number.POSITIVE_INFINITY : countOf(plain, /[*+{]/g)
+    this.#choices = 2 ** countOf(plain, /(?<![(*+?])\?/g) * alternativesMax(plain)
   }
 
   /** @throws SelectorError `bad_arg` when the match takes too long */
   test(text: string, testInTime: TestInTime, effort: Effort): boolean {
-    const steps = text.length ** (this.#repetitions + 1)
+    const steps = Math.max(text.length, 1) ** (this.#repetitions + 1) * this.#choices
     effort.spendText(Math.min(steps, freeStepsMax))
     const fits = testInTime(this.#pattern, text, steps <= freeStepsMax ? Number.POSITIVE_INFINITY : matchMsMax)
     if (fits !== null) return fits
     throw badPattern(`${JSON.stringify(this.source)} took more than ${matchMsMax} ms on a text of `
       + `${text.length} characters; write it without repetitions within repetitions`)
   }
+}
+
+function countOf(text: string, part: RegExp): number {
+  return text.match(part)?.length ?? 0
+}
+
+/**
+ * Returns an upper bound of the number of combinations of alternatives. `n` bars in `g` groups have at most
+ * (1 + n/g)^g combinations, which is the number when each group has as many bars.
+ */
+function alternativesMax(plain: string): number {
+  const bars = countOf(plain, /\|/g)
+  const groups = Math.min(bars, 1 + countOf(plain, /\(/g))
+  return groups === 0 ? 1 : (1 + bars / groups) ** groups
 }
 
 /** Anchors of PCRE, in JavaScript: the begin and the end of the text, and the end before a last line break, too. */
