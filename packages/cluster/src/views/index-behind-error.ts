@@ -9,7 +9,7 @@ export class IndexBehindError extends ApiError {
 
   constructor(progress: BuildProgress) {
     const { done, total } = progress
-    super('timeout', `The view is being built: ${done} of ${total} changes were read. Try again later.`)
+    super('timeout', `The index is being built: ${done} of ${total} changes were read. Try again later.`)
     this.progress = progress
   }
 }
