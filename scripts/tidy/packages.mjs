@@ -16,12 +16,15 @@ export const layers = {
   simulator: ['core', 'runtime', 'server'],
 }
 
+const simulatorParts = new Set(['@sectional/simulator/scenarios', '@sectional/simulator/history'])
+
 export function layerFindings(root, file) {
   if (!file.packageName) {
-    // test-cluster knows nodes by HTTP only, and plays the simulator's scenarios; bench and scripts may measure parts.
+    // test-cluster knows nodes by HTTP only, plays the simulator's scenarios, and judges its histories with the
+    // simulator's rules; bench and scripts may measure parts.
     if (!file.path.startsWith('test-cluster/')) return []
     return file.imports.map(({ specifier }) => specifier)
-      .filter(name => name.startsWith('@sectional/') && name !== '@sectional/simulator/scenarios')
+      .filter(name => name.startsWith('@sectional/') && !simulatorParts.has(name))
       .map(name => `${file.path}: imports ${name}; it may only speak to nodes by HTTP`)
   }
   const allowed = layers[file.packageName]

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { scan } from './scanner.mjs'
 
-const sourceFolders = ['packages', 'test-cluster', 'bench', 'scripts', 'deploy']
+const sourceFolders = ['packages', 'test-cluster', 'bench', 'fuzz', 'mutation', 'scripts', 'deploy']
 /** Folders that are not part of the project: made by tools, or data of nodes that were started here. */
-const foreign = /(^|\/)(node_modules|dist|\.git)$|^(\.runtime|data[^/]*)$/
+const foreign = /(^|\/)(node_modules|dist|\.git)$|^(\.runtime|\.mutants|data[^/]*)$/
 
 /** Paths of all files of a checkout, sorted, relative to its top folder. */
 export function projectFiles(root) {

@@ -5,6 +5,7 @@ import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/clust
 import type { ApiError } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
+import type { Audit } from './audit/audit.ts'
 import { Admission, overloaded } from './request/admission.ts'
 import { Authenticator } from './authentication/authenticator.ts'
 import { Lockout } from './authentication/lockout.ts'
@@ -26,10 +27,12 @@ import type { Configuration } from './settings/configuration.ts'
 import { preflightHeaders } from './messages/cross-origin.ts'
 import { requireSameSite } from './messages/cross-site.ts'
 import { dispatch, type Routes } from './pipeline/dispatch.ts'
-import { renderError } from './messages/error-rendering.ts'
+import { renderError, renderFailure } from './messages/error-rendering.ts'
 import type { HttpOptions } from './settings/http-options.ts'
 import type { NodeInformation } from './settings/node-information.ts'
 import type { RequestContext } from './request/request-context.ts'
+import { VirtualHosts } from './request/virtual-hosts.ts'
+import { auditRefusal } from './pipeline/audit-refusal.ts'
 import { RequestMetrics } from './pipeline/request-metrics.ts'
 import { readRequest, requestIdOf, unreadableRequest } from './pipeline/request-target.ts'
 import { sendPreflight } from './messages/response.ts'
@@ -53,6 +56,7 @@ export interface HttpApiParts {
   readonly options: HttpOptions
   /** The secret that all nodes of the cluster share; empty on a node without a cluster. */
   readonly clusterSecret: string
+  readonly audit: Audit
 }
 
 export interface HttpApi {
@@ -68,27 +72,31 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
   const feeds = new Feeds(runtime.clock, parts.control)
   const unsignedProxy = new UnsignedProxyWarning(options, runtime.log)
+  const hosts = new VirtualHosts(configuration, options)
   const unsubscribe = configuration.onChange(() => {
     if (options.maintenanceMode !== 'false') feeds.endAll()
     unsignedProxy.check()
+    hosts.refresh()
   })
   const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
   const { clock, machine, random } = runtime
   const passwords = new PasswordQueue(options.passwordChecksMax)
-  const lockout = new Lockout({ clock, log: runtime.log, options })
+  const lockout = new Lockout({ clock, log: runtime.log, options, audit: parts.audit })
   const accounts = new Accounts({ ...parts, clock, accountsMax: options.credentialsMax })
   const hasher = new PasswordHasher({ passwords, machine, random, options })
   const upgrades = new HashUpgrades({ ...parts, accounts, hasher, log: runtime.log })
   const authenticator = new Authenticator({ accounts, passwords, lockout, upgrades, ...runtime, options })
   const sessions = new Sessions({ accounts, options, secrets, clock, random })
-  const proxy = new ProxyAuthentication({ options, secrets })
+  const proxy = new ProxyAuthentication({ options, secrets, random })
   const fetched = new FetchedKeys({ client: runtime.httpClient, clock, log: runtime.log, options })
   const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), fetched, clock, options })
   const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
   fetched.onChange = () => { tokens.forget() }
   const services: Services = {
     ...parts,
-    coordinator: withUserDocuments(parts.coordinator, { accounts, hasher, rules: new PasswordRules(), options }),
+    coordinator: withUserDocuments(parts.coordinator, {
+      accounts, hasher, rules: new PasswordRules(), options, audit: parts.audit,
+    }),
     admission,
     authentication: new RequestAuthentication({ options, sessions, proxy, tokens, authenticator }),
     authenticator,
@@ -103,7 +111,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   }
   const pipeline = new Pipeline(services, createRoutes())
   return {
-    handler: exchange => { pipeline.start(exchange) },
+    handler: exchange => { pipeline.start(hosts.resolve(exchange)) },
     stop: async () => {
       unsubscribe()
       feeds.stop()
@@ -153,11 +161,13 @@ class Pipeline {
   async #run(exchange: HttpExchange, requestId: string, startedAt: number): Promise<void> {
     const services = this.#services
     let request: RequestContext | null = null
+    let isIdentified = false
     try {
       request = readRequest(exchange, requestId, services.options, startedAt)
       if (!this.#answerPreflight(request)) {
         const identified = services.authentication.identify(request)
         const { user, renewed } = identified instanceof Promise ? await identified : identified
+        isIdentified = true
         request.user = user
         request.renewedSession = renewed
         requireSameSite(request, services.options)
@@ -165,6 +175,7 @@ class Pipeline {
         await dispatch(this.#routes, request, services)
       }
     } catch (error) {
+      if (request !== null) auditRefusal(request, services, error, isIdentified)
       request ??= unreadableRequest(exchange, requestId, startedAt)
       this.#render(request, error)
     }
@@ -208,6 +219,7 @@ class Pipeline {
       this.#services.runtime.log.warn(
         { requestId: request.requestId, error: String(failure) }, 'sending an error response failed',
       )
+      renderFailure(request)
     }
   }
 

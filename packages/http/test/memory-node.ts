@@ -6,6 +6,7 @@ import { pbkdf2Sync } from 'node:crypto'
 import { ApiError, shardKey, shardRanges, type ShardId, type ShardReplica } from '@sectional/core'
 import { LiveOptions } from '@sectional/core/options'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import type { AuditEvent } from '../src/audit/audit.ts'
 import {
   adminOnlySecurity, createCoordinator, DatabaseEvents, DatabaseMap, type ClusterState, type CommitListener,
   type ControlPlane, type CoordinatorNode, type CreateDatabaseOptions, type DatabaseRecord,
@@ -38,6 +39,8 @@ export class MemoryNode {
   readonly replicas = new Map<string, MemoryShardReplica>()
   readonly down = new Set<string>()
   readonly databaseEvents: DatabaseEvents
+  /** The events of the audit stream, whatever the options say. */
+  readonly audited: AuditEvent[] = []
   readonly #commitListeners = new Set<CommitListener>()
   #port: Promise<HttpServer> | undefined
 
@@ -70,6 +73,7 @@ export class MemoryNode {
       runtime, control: this.control, coordinator: this.coordinator, databaseEvents: this.databaseEvents,
       configuration: this.configuration,
       nodeInformation: memoryNodeInformation, clusterSecret: '',
+      audit: { record: event => { this.audited.push(event) } },
       options: Object.assign(this.configuration.options.values, options.http),
     })
   }
@@ -252,6 +256,8 @@ export class MemoryConfiguration implements Configuration {
   #memory: Record<string, Record<string, string>>
   #file: Record<string, Record<string, string>>
   readonly options: LiveOptions<typeof httpDeclarations>
+  /** Whether changes count as those of all nodes. */
+  shared = false
   readonly #listeners = new Set<() => void>()
 
   constructor(sections: Record<string, Record<string, string>>) {
@@ -266,6 +272,8 @@ export class MemoryConfiguration implements Configuration {
     return section === 'jwt_keys'
       || Object.values(httpDeclarations).some(option => option.name === `${section}/${key}` && option.secret)
   }
+
+  isShared(): boolean { return this.shared }
 
   async set(section: string, key: string, value: string, { persist }: { readonly persist: boolean }): Promise<void> {
     ;(this.#memory[section] ??= {})[key] = value
@@ -301,7 +309,7 @@ export class MemoryConfiguration implements Configuration {
   }
 }
 
-const memoryNodeInformation: NodeInformation = {
+export const memoryNodeInformation: NodeInformation = {
   version: '0.1.0',
   statistics: async () => ({ couchdb: { httpd: { requests: { value: 1, type: 'counter', desc: 'requests' } } } }),
   system: async () => ({ uptime: 1 }),

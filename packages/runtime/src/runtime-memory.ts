@@ -1,5 +1,6 @@
 import { MemoryBlobStorage } from './blobs/blob-store-memory.ts'
 import { MemoryCompression } from './compression/compression-memory.ts'
+import { MemoryAppendFiles } from './files/append-files-memory.ts'
 import { ManualClock } from './clock/clock-manual.ts'
 import type { Clock } from './clock/clock.ts'
 import { RevocableClock } from './clock/clock-revocable.ts'
@@ -33,6 +34,7 @@ export interface MemoryRuntime extends Runtime {
   readonly clock: RevocableClock
   readonly storage: MemoryStorage
   readonly blobs: MemoryBlobStorage
+  readonly appendFiles: MemoryAppendFiles
   readonly network: MemoryNetwork
   readonly http: MemoryHttpListener
   readonly httpClient: MemoryHttpClient
@@ -61,6 +63,7 @@ export function createMemoryRuntime(options: MemoryRuntimeOptions = {}): MemoryR
     storage,
     blobs,
     compression: new MemoryCompression(),
+    appendFiles: new MemoryAppendFiles(),
     network,
     http,
     httpClient: new MemoryHttpClient(clock),

@@ -9,6 +9,7 @@ import { NodeHttpListener } from './http/http-listener-node.ts'
 import type { NodeHttpListenerOptions } from './http/http-listener-node.ts'
 import { PinoLog } from './log/log-pino.ts'
 import type { PinoLogOptions } from './log/log-pino.ts'
+import { NodeAppendFiles } from './files/append-files-node.ts'
 import { makeDirectory } from './files/make-directory.ts'
 import { RealMachine } from './machine/machine-real.ts'
 import { PrometheusMetrics } from './metrics/metrics-prom.ts'
@@ -25,6 +26,8 @@ import { Turns } from './clock/turns.ts'
 export interface RealRuntimeOptions {
   /** The directory of all data of the node. It is created when it is missing, readable by its owner only. */
   readonly dataDirectory: string
+  /** The folder to which the paths of `appendFiles` refer; the data directory by default. */
+  readonly folder?: string
   readonly log: PinoLogOptions
   /** Options of the links between nodes. */
   readonly network?: WebSocketNetworkOptions
@@ -65,6 +68,7 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
     }),
     blobs: new FileBlobStorage(join(options.dataDirectory, 'blobs')),
     compression: new ZlibCompression(turns),
+    appendFiles: new NodeAppendFiles(options.folder ?? options.dataDirectory),
     network,
     http,
     httpClient,

@@ -6,6 +6,7 @@
 import type { Clock } from './clock/clock.ts'
 import type { Random } from './random/random.ts'
 import type { BlobStorage } from './blobs/blob-store.ts'
+import type { AppendFiles } from './files/append-files.ts'
 import type { Compression } from './compression/compression.ts'
 import type { Storage } from './storage/storage.ts'
 import type { Network } from './network/network.ts'
@@ -25,6 +26,7 @@ export interface Runtime {
   readonly storage: Storage
   readonly blobs: BlobStorage
   readonly compression: Compression
+  readonly appendFiles: AppendFiles
   readonly network: Network
   readonly http: HttpListener
   /** Requests to other servers than the nodes of the cluster. */

@@ -5,18 +5,19 @@
 import {
   AntiEntropy, ControlPlaneNode, DatabaseEvents, DesignChangeNotices, Upkeep, createCoordinator,
   databaseEventsDeclarations, defaultControlPlaneOptions, designDocumentDeclarations,
-  type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type Coordinator, type CoordinatorNode,
-  type CoordinatorOptions,
-  type IndexDirectory, type ReplicaDirectory,
+  type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type ControlPlaneParts, type Coordinator,
+  type CoordinatorNode, type CoordinatorOptions, type IndexDirectory, type ReplicaDirectory,
 } from '@sectional/cluster'
-import { answerNodeQuestion, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
+import { answerNodeQuestion, AuditStream, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
 import { createPeerNetwork } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
 import { reduceDeclarations, ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
-import type { IndexReplica, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
+import type { IndexReplica, NodeQuestion, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
 import type { LiveConfiguration } from './configuration/live-configuration.ts'
 import type { NodeOptions } from './configuration/node-options.ts'
+import { auditClusterChanges } from './information/cluster-audit.ts'
+import { SharedSettings } from './configuration/shared-settings.ts'
 import { HostedReplicas } from './hosting/hosted-replicas.ts'
 import { javascriptViews, type ViewFunctions } from './hosting/javascript-views.ts'
 import { createNodeInformation } from './information/node-information.ts'
@@ -70,8 +71,10 @@ export interface Node {
   start(): Promise<void>
   /** Lets running requests finish, then closes everything. May be called at any time, and more than once. */
   stop(): Promise<void>
-  /** Throws before the node is started, as the two members below do. */
+  /** Throws before the node is started, as the members below do. */
   readonly http: HttpServer['address']
+  /** null when the API is not served by HTTPS. */
+  readonly https: HttpServer['address'] | null
   readonly control: ControlPlane
   readonly coordinator: Coordinator
 }
@@ -90,11 +93,13 @@ class ComposedNode implements Node {
   readonly #parts: NodeParts
   readonly #views: ViewFunctions
   readonly #liveOptions: OptionValues<typeof liveDeclarations>
+  readonly #audit: AuditStream
   /** The functions that close the open parts, in the order of opening. */
   readonly #closers: (() => Promise<void>)[] = []
   #control: ControlPlaneNode | undefined
   #coordinator: Coordinator | undefined
   #http: HttpServer | undefined
+  #https: HttpServer | undefined
   #opening: Promise<void> | undefined
   #stopping: Promise<void> | undefined
 
@@ -102,6 +107,7 @@ class ComposedNode implements Node {
     this.#runtime = runtime
     this.#parts = parts
     this.#liveOptions = parts.configuration.options(liveDeclarations)
+    this.#audit = new AuditStream({ runtime, node: parts.options.name, options: this.#liveOptions })
     this.#views = parts.seams?.views ?? javascriptViews(runtime, this.#liveOptions)
   }
 
@@ -118,6 +124,11 @@ class ComposedNode implements Node {
   get http(): HttpServer['address'] {
     if (this.#http === undefined) throw new Error('the node is not started')
     return this.#http.address
+  }
+
+  get https(): HttpServer['address'] | null {
+    if (this.#http === undefined) throw new Error('the node is not started')
+    return this.#https?.address ?? null
   }
 
   async start(): Promise<void> {
@@ -139,6 +150,7 @@ class ComposedNode implements Node {
     // Wait for the opening, because a part can only be closed when it is open. `start` reports an error of the opening.
     await this.#opening?.catch(() => {})
     await this.#closeAll()
+    await this.#audit.stop()
   }
 
   async #closeAll(): Promise<void> {
@@ -147,7 +159,7 @@ class ComposedNode implements Node {
 
   async #open(): Promise<void> {
     const runtime = this.#runtime
-    const { options, configuration, seams = {} } = this.#parts
+    const { options, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime, {
       compaction: options.compaction, indexes: options.indexes, indexerOf: this.#views.indexerOf,
       ...(seams.scrub && { scrub: seams.scrub }), ...(seams.indexed && { indexed: seams.indexed }),
@@ -164,19 +176,12 @@ class ComposedNode implements Node {
 
     const control: ControlPlaneNode = new ControlPlaneNode({
       runtime, network,
-      identity: {
-        node: options.name, address: options.cluster.advertised, zone: options.zone, seeds: options.cluster.seeds,
-      },
-      options: {
-        ...defaultControlPlaneOptions, formationGraceMs: options.cluster.formationGraceMs, ...seams.controlPlane,
-      },
+      ...this.#controlParts(),
       replica: shard => hosted.planned(shard),
       indexes: shard => hosted.planned(shard) && indexes(shard),
-      answer: (question, argument) => answerNodeQuestion({ nodeInformation, configuration }, question, argument),
+      answer: (question, argument) => this.#answer(control, nodeInformation, question, argument),
       renewReplicas: () => hosted.renew(),
       onDesignChange: incarnation => coordinator.designChanged(incarnation),
-      onGivenUp: () => this.#reopen(),
-      onFatal: this.#parts.onFatal,
     })
     this.#control = control
     const metadata = seams.control?.(control) ?? control
@@ -211,6 +216,7 @@ class ComposedNode implements Node {
     antiEntropy.start()
     await control.start()
     this.#assertWanted()
+    this.#closers.push(auditClusterChanges(control, this.#audit), this.#followSettings(metadata))
     upkeep.start()
     databaseEvents.start()
     await this.#serve(metadata, coordinator, databaseEvents, nodeInformation)
@@ -226,6 +232,33 @@ class ComposedNode implements Node {
 
   #assertWanted(): void {
     if (this.#stopping !== undefined) throw new Error('the node was stopped while it started')
+  }
+
+  #controlParts(): Pick<ControlPlaneParts, 'identity' | 'options' | 'onGivenUp' | 'onFatal'> {
+    const { options: { name, zone, cluster }, seams, onFatal } = this.#parts
+    return {
+      identity: { node: name, address: cluster.advertised, zone, seeds: cluster.seeds },
+      options: { ...defaultControlPlaneOptions, formationGraceMs: cluster.formationGraceMs, ...seams?.controlPlane },
+      onGivenUp: () => this.#reopen(),
+      onFatal,
+    }
+  }
+
+  #followSettings(control: ControlPlane): () => Promise<void> {
+    const end = this.#parts.configuration.follow(new SharedSettings(control))
+    return async () => { end() }
+  }
+
+  /** Answers a question of another node. */
+  #answer(
+    control: ControlPlane, nodeInformation: NodeInformation, question: NodeQuestion, argument: unknown,
+  ): Promise<unknown> {
+    const { log, clock } = this.#runtime
+    const answering = {
+      nodeInformation, configuration: this.#parts.configuration, options: this.#liveOptions, control, log, clock,
+      audit: this.#audit,
+    }
+    return answerNodeQuestion(answering, question, argument)
   }
 
   #createNetwork(): PeerNetwork {
@@ -287,14 +320,17 @@ class ComposedNode implements Node {
     const { options, configuration } = this.#parts
     const api = createHttpApi({
       runtime: this.#runtime, control, coordinator, databaseEvents, configuration, nodeInformation,
-      options: this.#liveOptions, clusterSecret: options.cluster.secret ?? '',
+      options: this.#liveOptions, clusterSecret: options.cluster.secret ?? '', audit: this.#audit,
     })
-    const server = await this.#runtime.http.listen(options.http, api.handler)
-    this.#http = server
+    const servers: HttpServer[] = []
     this.#closers.push(async () => {
-      const closed = server.close(options.shutdownGraceMs)
+      const closed = servers.map(server => server.close(options.shutdownGraceMs))
       await api.stop()
-      await closed
+      await Promise.all(closed)
     })
+    const { http } = this.#runtime
+    servers.push(this.#http = await http.listen(options.http, api.handler))
+    if (options.https === null) return
+    servers.push(this.#https = await http.listen({ ...options.https, encrypted: true }, api.handler))
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { ApiError } from '@sectional/core'
+import type { ClusterState } from '@sectional/cluster'
 import { httpDeclarations } from '@sectional/http'
 import { defaultCompactionOptions } from '@sectional/shard'
 import { expect } from 'chai'
@@ -11,7 +12,10 @@ import { editIni, fitsIni, parseIni } from '../src/configuration/ini-file.ts'
 import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
 import { unknownOptions } from '../src/configuration/unknown-options.ts'
-import { ConfigurationError, layerSettings, type IniFile } from '../src/configuration/settings.ts'
+import {
+  combineSettings, ConfigurationError, layerSettings, putSetting, type IniFile, type Settings,
+} from '../src/configuration/settings.ts'
+import { SharedSettings } from '../src/configuration/shared-settings.ts'
 
 const secret = 's'.repeat(32)
 
@@ -207,23 +211,120 @@ describe('the live configuration', () => {
     expect(configuration.sections().x).to.deep.equal({ a: '1' })
   })
 
-  it('deletes out of every file, back to the default', async () => {
+  it('removes a value from its own file only, and uses the default until the next reload', async () => {
     const files = new MemoryFiles(
-      { ...file('[cluster]\nq = 8\n', 'default.ini'), shipped: true }, file('[cluster]\nq = 2\n'),
-      file('[cluster]\nq = 3\n', 'local.d/z.ini'),
+      { ...file('[cluster]\nq = 8\n', 'default.ini'), shipped: true }, file('; mine\n[cluster]\nq = 2\n'),
+      file('[cluster]\nq = 3\n', 'local.d/changes.ini'),
     )
     const configuration = await LiveConfiguration.load(files, {})
     await configuration.delete('cluster', 'q', { persist: true })
     expect(configuration.get('cluster', 'q')).to.equal('8')
     expect(files.contents.map(content => content.text)).to.deep.equal([
-      '[cluster]\nq = 8\n', '[cluster]\n', '[cluster]\n',
+      '[cluster]\nq = 8\n', '; mine\n[cluster]\nq = 2\n', '[cluster]\n',
     ])
+    await configuration.reload()
+    expect(configuration.get('cluster', 'q')).to.equal('2')
+  })
+
+  it('does not let a removed administrator or key come back from a file of the operator', async () => {
+    const mine = '[admins]\nanna = -1\nbert = -2\n[jwt_keys]\nhmac:a = c2VjcmV0\n'
+    const files = new MemoryFiles(file(mine), file('', 'local.d/changes.ini'))
+    const configuration = await LiveConfiguration.load(files, {})
+    await configuration.delete('admins', 'anna', { persist: true })
+    await configuration.delete('jwt_keys', 'hmac:a', { persist: true })
+    expect(files.contents[0]!.text).to.equal(mine)
+    for (const now of [configuration, await LiveConfiguration.load(files, {})]) {
+      expect([now.sections().admins, now.sections().jwt_keys]).to.deep.equal([{ bert: '-2' }, undefined])
+    }
+  })
+
+  it('refuses a reload of wrong files and names file, line, option, value and limit', async () => {
+    const files = new MemoryFiles(file('[cluster]\nq = 2\n'), file('', 'local.d/changes.ini'))
+    const configuration = await LiveConfiguration.load(files, { SECTIONAL_CLUSTER__N: '2' })
+    const refused = async (...contents: IniFile[]): Promise<string> => {
+      files.contents = contents
+      const error = await refusal(configuration.reload())
+      expect(error).to.include({ status: 400, error: 'bad_request' })
+      expect([configuration.get('cluster', 'q'), configuration.get('x', 'y')]).to.deep.equal(['2', undefined])
+      return error.message
+    }
+    expect(await refused(file('[x]\ny = 1\n[cluster]\n; many\nq = 300\n'), file('', 'changes.ini'))).to.equal(
+      'Nothing was reloaded. local.ini line 5: [cluster] q = "300": only an integer from 1 to 256 is allowed',
+    )
+    expect(await refused(file('[cluster]\nq = 3\n'), file('[cluster]\nsecret = hidden-from-all\n', 'z.ini')))
+      .to.match(/^Nothing was reloaded\. z\.ini line 2: \[cluster\] secret has 15 characters/)
+      .and.not.to.include('hidden')
+    expect(await refused(file('[jwt_keys]\nrsa:a = hidden\n')))
+      .to.match(/local\.ini line 2: \[jwt_keys\] rsa:a = \*{4}/).and.not.to.include('hidden')
+  })
+
+  it('refuses changes of options that name files, and of those that decide who joins the cluster', async () => {
+    const files = new MemoryFiles(file(`[cluster]\nsecret = ${secret}\n`))
+    const configuration = await LiveConfiguration.load(files, {})
+    for (const name of ['couchdb/database_dir', 'cluster/tls_key_file', 'cluster/secret', 'cluster/seedlist',
+      'chttpd/config_blacklist']) {
+      const [section, key] = name.split('/') as [string, string]
+      const options = { persist: false }
+      const changes = [configuration.set(section, key, '', options), configuration.delete(section, key, options)]
+      for (const change of changes) {
+        expect(await refusal(change), name).to.include({ status: 403, error: 'forbidden' })
+      }
+    }
+    const naming = declaredOptions.filter(({ key, help }) => /_(file|dir|directory|program|command)$/.test(key)
+      || /\b(PEM|[Ff]older of|path of a file)\b/.test(help))
+    expect(naming.length).to.be.at.least(4)
+    expect(naming.filter(({ filesOnly }) => !filesOnly).map(({ name }) => name)).to.deep.equal([])
   })
 
   it('refuses values that the next start would refuse or a file cannot hold', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     for (const [key, value] of [['q', '0'], ['note', 'a\nb'], ['note', 'a ;b']] as const) {
       expect(await refusal(configuration.set('cluster', key, value, { persist: true }))).to.be.instanceOf(ApiError)
+    }
+  })
+
+  it('refuses so many iterations for passwords that logins would hardly end', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    for (const key of ['iterations', 'min_iterations', 'max_iterations']) {
+      const error = await refusal(configuration.set('chttpd_auth', key, '10000001', { persist: true }))
+      expect(String(error), key).to.contain('10000000')
+    }
+  })
+
+  it('refuses a least number of iterations above the largest one, also from a file', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    await configuration.set('chttpd_auth', 'max_iterations', '4999', { persist: true })
+    const error = await refusal(configuration.set('chttpd_auth', 'min_iterations', '5000', { persist: true }))
+    expect(error).to.include({ status: 400 })
+    expect(error.message).to.contain('min_iterations is 5000, more than max_iterations, which is 4999')
+    const text = '[chttpd_auth]\nmin_iterations = 20\nmax_iterations = 10\n'
+    expect(String(await refusal((await LiveConfiguration.load(new MemoryFiles(file(text)), {})).check())))
+      .to.contain('local.ini line 2: [chttpd_auth] min_iterations is 20')
+  })
+
+  it('changes nothing when its file cannot be written, and says so', async () => {
+    const files = new MemoryFiles(file('[cluster]\nq = 2\n'))
+    const configuration = await LiveConfiguration.load(files, {})
+    files.write = async () => { throw Object.assign(new Error('read-only'), { code: 'EROFS' }) }
+    const persist = { persist: true }
+    const changes = [configuration.set('cluster', 'q', '4', persist), configuration.delete('cluster', 'q', persist)]
+    for (const change of changes) {
+      const { status, message } = await refusal(change) as ApiError
+      expect([status, message]).to.deep.equal(
+        [503, 'This node cannot write the file of its settings (EROFS), so nothing was changed.'],
+      )
+    }
+    expect(configuration.get('cluster', 'q')).to.equal('2')
+    await configuration.set('cluster', 'q', '4', { persist: false })
+    expect(configuration.get('cluster', 'q')).to.equal('4')
+  })
+
+  it('keeps sections with the names of members of objects like others', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    for (const section of ['__proto__', 'constructor', 'toString']) {
+      await configuration.set(section, 'check', 'x', { persist: true })
+      expect(configuration.get(section, 'check')).to.equal('x')
+      expect(configuration.isShared(section, 'check')).to.equal(false)
     }
   })
 
@@ -240,8 +341,8 @@ describe('the live configuration', () => {
     expect(heard).to.deep.equal([4, 4, 8, 2])
     expect(options.credentialsMax).to.equal(5)
     files.contents = [file('[cluster]\nq = many\n')]
-    await configuration.reload()
-    expect([options.shardsPerDatabase, configuration.get('cluster', 'q')]).to.deep.equal([8, 'many'])
+    await refusal(configuration.reload())
+    expect([options.shardsPerDatabase, configuration.get('cluster', 'q')]).to.deep.equal([2, '2'])
   })
 
   it('keeps concurrent changes', async () => {
@@ -292,8 +393,199 @@ describe('administrators', () => {
     expect([configuration.sections().admins, configuration.get('cluster', 'q')]).to.deep.equal([left, '8'])
   })
 
+  it('cannot all be removed from the files while others are in memory only', async () => {
+    const files = new MemoryFiles(file('[admins]\nanna = -5\n'))
+    const configuration = await LiveConfiguration.load(files, {})
+    await prepareAdministrators(configuration, isHash, hash)
+    await configuration.set('admins', 'temp', '-6', { persist: false })
+    expect(await refusal(configuration.delete('admins', 'anna', { persist: true }))).to.include({ status: 403 })
+    expect(files.contents[0]!.text).to.equal('[admins]\nanna = -5\n')
+    await configuration.delete('admins', 'temp', { persist: false })
+    await configuration.reload()
+    expect(configuration.sections().admins).to.deep.equal({ anna: '-5' })
+  })
+
+  describe('cannot be locked out', () => {
+    const persist = { persist: true }
+    const list = ['chttpd', 'authentication_handlers'] as const
+    const open = (text: string): Promise<LiveConfiguration> => LiveConfiguration.load(
+      new MemoryFiles(file(text), file('', 'changes.ini')), {})
+    /** Expects that a change is refused with 400 and a reason that has all these parts. */
+    const refused = async (change: Promise<unknown>, ...parts: readonly string[]): Promise<void> => {
+      const error = await refusal(change)
+      expect(error).to.include({ status: 400 })
+      for (const part of parts) expect(error.message).to.contain(part)
+    }
+
+    it('by handlers that admit nobody, and may use all that can admit one', async () => {
+      const configuration = await open('[admins]\nanna = -hashed-\n')
+      for (const options of [persist, { persist: false }]) {
+        await refused(configuration.set(...list, 'jwt', options), 'chttpd/authentication_handlers', 'jwt', 'jwt_keys',
+          'add cookie or default')
+      }
+      for (const handlers of ['cookie', 'default', 'jwt, cookie', 'proxy', 'proxy, jwt']) {
+        await configuration.set(...list, handlers, persist)
+      }
+      await refused(configuration.set('chttpd_auth', 'proxy_use_secret', 'true', persist), 'set chttpd_auth/secret')
+      await configuration.set('chttpd_auth', 'secret', 'known to the proxy', persist)
+      await configuration.set('chttpd_auth', 'proxy_use_secret', 'true', persist)
+      await refused(configuration.delete('chttpd_auth', 'secret', persist), 'chttpd_auth/secret: no administrator')
+      await configuration.delete(...list, persist)
+      await configuration.delete('chttpd_auth', 'secret', persist)
+    })
+
+    it('by the removal of the last key of tokens', async () => {
+      const configuration = await open('[admins]\nanna = -hashed-\n')
+      await configuration.set('jwt_keys', 'hmac:a', 'c2VjcmV0', persist)
+      await configuration.set('jwt_keys', 'hmac:b', 'c2VjcmV0', persist)
+      await configuration.set(...list, 'jwt', persist)
+      await configuration.delete('jwt_keys', 'hmac:a', persist)
+      await refused(configuration.delete('jwt_keys', 'hmac:b', persist), 'jwt_keys/hmac:b', 'There is no key')
+      await refused(configuration.set('jwt_auth', 'algorithms', 'ES256', persist), 'jwt_auth/algorithms')
+      await configuration.set('jwt_auth', 'issuer', 'https://id.example', persist)
+      await configuration.delete('jwt_keys', 'hmac:b', persist)
+      await refused(configuration.delete('jwt_auth', 'issuer', persist), 'jwt_auth/issuer')
+      await configuration.set(...list, 'default', persist)
+      await configuration.delete('jwt_auth', 'issuer', persist)
+    })
+
+    it('by handlers that are kept while their key is in memory only', async () => {
+      const configuration = await open('[admins]\nanna = -hashed-\n')
+      await configuration.set('jwt_keys', 'hmac:a', 'c2VjcmV0', { persist: false })
+      await refused(configuration.set(...list, 'jwt', persist), 'There is no key')
+      await configuration.set(...list, 'jwt', { persist: false })
+      await configuration.set('uuids', 'max_count', '5', persist)
+      await configuration.set('jwt_keys', 'hmac:a', 'c2VjcmV0', persist)
+      await configuration.set(...list, 'jwt', persist)
+    })
+
+    it('by a reload of files, but files count at the start', async () => {
+      const files = new MemoryFiles(file('[admins]\nanna = -hashed-\n'))
+      const configuration = await LiveConfiguration.load(files, {})
+      files.contents = [file('[admins]\nanna = -hashed-\n[chttpd]\nauthentication_handlers = jwt\n')]
+      await refused(configuration.reload(), 'Nothing was reloaded', 'no administrator')
+      expect(configuration.get(...list)).not.to.equal('jwt')
+      const started = await LiveConfiguration.load(files, {})
+      await started.check()
+      await started.set('uuids', 'max_count', '5', persist)
+      await started.reload()
+      await started.set(...list, 'cookie', persist)
+    })
+  })
+
   it('must exist', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     expect(await refusal(prepareAdministrators(configuration, isHash, hash))).to.be.instanceOf(ConfigurationError)
+  })
+})
+
+describe('settings of all nodes', () => {
+  /** The settings that several configurations have in common. */
+  class Shared {
+    settings: Settings = new Map()
+    readonly written: unknown[] = []
+    readonly #listeners = new Set<() => void>()
+    read(): Settings { return this.settings }
+    async write(section: string, key: string, value: string | null): Promise<void> {
+      this.written.push([section, key, value])
+      const next = combineSettings(this.settings)
+      if (value === null) next.get(section)?.delete(key)
+      else putSetting(next, section, key, value)
+      this.settings = next
+      for (const listener of [...this.#listeners]) listener()
+    }
+    onChange(listener: () => void): () => void {
+      this.#listeners.add(listener)
+      return () => { this.#listeners.delete(listener) }
+    }
+  }
+  type Pair = readonly [LiveConfiguration, LiveConfiguration]
+  const persist = { persist: true }
+  const admins = (configuration: LiveConfiguration): unknown => configuration.sections().admins
+
+  /** Returns two nodes with these files. */
+  async function nodes(shared: Shared, first: string, second = first): Promise<Pair> {
+    const open = async (text: string): Promise<LiveConfiguration> => {
+      const configuration = await LiveConfiguration.load(new MemoryFiles(file(text), file('', 'changes.ini')), {})
+      configuration.follow(shared)
+      return configuration
+    }
+    return [await open(first), await open(second)]
+  }
+
+  it('are changed on all of them, at once and without files', async () => {
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')
+    const options = b.options(httpDeclarations)
+    await a.set('admins', 'bert', '-2', persist)
+    await a.set('chttpd', 'authentication_handlers', 'jwt, cookie', persist)
+    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1', bert: '-2' }, { anna: '-1', bert: '-2' }])
+    expect(options.authenticationHandlers).to.deep.equal(['jwt', 'cookie'])
+    await b.reload()
+    expect(admins(b)).to.deep.equal({ anna: '-1', bert: '-2' })
+    await b.delete('admins', 'bert', persist)
+    await b.delete('chttpd', 'authentication_handlers', persist)
+    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1' }, { anna: '-1' }])
+    expect(options.authenticationHandlers).to.deep.equal(['cookie', 'default'])
+  })
+
+  it('do not override what a node has in its files, and change it there', async () => {
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n', '[admins]\nbert = -2\n')
+    await a.set('admins', 'bert', '-3', persist)
+    expect([admins(a), admins(b)]).to.deep.equal([{ bert: '-3', anna: '-1' }, { bert: '-2' }])
+    await a.set('admins', 'anna', '-4', persist)
+    await a.set('uuids', 'max_count', '5', persist)
+    expect(shared.written).to.deep.equal([['admins', 'bert', '-3']])
+    expect([a.get('admins', 'anna'), b.get('admins', 'anna'), b.get('uuids', 'max_count')])
+      .to.deep.equal(['-4', undefined, '1000'])
+  })
+
+  it('cannot lock administrators out', async () => {
+    const [a, b] = await nodes(new Shared(), '[admins]\nanna = -hashed-\n')
+    expect(await refusal(a.set('chttpd', 'authentication_handlers', 'jwt', persist))).to.include({ status: 400 })
+    await a.set('jwt_keys', 'hmac:a', 'c2VjcmV0', persist)
+    await b.set('chttpd', 'authentication_handlers', 'jwt', persist)
+    expect(await refusal(a.delete('jwt_keys', 'hmac:a', persist))).to.include({ status: 400 })
+    await b.delete('chttpd', 'authentication_handlers', persist)
+    await a.delete('jwt_keys', 'hmac:a', persist)
+  })
+
+  it('leave each node the last administrator of its files', async () => {
+    const shared = new Shared()
+    const [a] = await nodes(shared, '[admins]\nanna = -1\n')
+    await a.set('admins', 'bert', '-2', persist)
+    expect(await refusal(a.delete('admins', 'anna', persist))).to.include({ status: 403 })
+    await a.delete('admins', 'bert', persist)
+    expect(admins(a)).to.deep.equal({ anna: '-1' })
+  })
+
+  it('can be set for one node without persistence, until a reload or a persistent change', async () => {
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')
+    await a.set('admins', 'bert', '-2', { persist: false })
+    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1', bert: '-2' }, { anna: '-1' }])
+    await a.set('admins', 'bert', '-3', persist)
+    expect([a.get('admins', 'bert'), b.get('admins', 'bert')]).to.deep.equal(['-3', '-3'])
+    expect(await refusal(a.delete('admins', 'bert', { persist: false }))).to.include({ status: 400 })
+  })
+
+  it('are bounded, and those that a node does not accept are left out', async () => {
+    let settings: Record<string, string> = { 'config/uuids/max_count': '5', 'config/jwt_keys/hmac:a': '-', 'x/y': 'z' }
+    const control = {
+      state: () => ({ settings }) as ClusterState, onChange: () => () => {},
+      setSetting: async (section: string, key: string, value: string | null) => {
+        settings = { ...settings, [`${section}/${key}`]: value! }
+      },
+    }
+    const shared = new SharedSettings(control)
+    expect(shared.read()).to.deep.equal(new Map())
+    for (let index = 0; index < 998; index++) await shared.write('admins', `a/${index}`, '-1')
+    expect(shared.read().get('admins')?.size).to.equal(998)
+    expect(shared.read()).to.equal(shared.read())
+    expect(await refusal(shared.write('admins', 'more', '-1'))).to.include({ status: 400 })
+    expect(await refusal(shared.write('admins', 'a/1', 'x'.repeat(20_000)))).to.include({ status: 400 })
+    await shared.write('admins', 'a/1', '-2')
+    expect(shared.read().get('admins')?.get('a/1')).to.equal('-2')
   })
 })

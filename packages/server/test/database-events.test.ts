@@ -46,6 +46,18 @@ describe('events of databases', () => {
     expect(cluster.clock.pendingTimers).to.equal(0)
   })
 
+  it('come in the order in which they happened, also when they are recorded together', async () => {
+    const cluster = await running(1)
+    await read(cluster, 1)
+    for (const methods of [['PUT'], ['DELETE', 'PUT', 'DELETE'], ['PUT', 'DELETE', 'PUT']]) {
+      for (const method of methods) await cluster.send(1, method, '/db')
+      await cluster.clock.advance(3000)
+      const last = methods.at(-1) === 'PUT' ? 'created db' : 'deleted db'
+      expect((await read(cluster, 1)).rows.at(-1), methods.join()).to.equal(last)
+    }
+    await cluster.close()
+  })
+
   it('are one row for one write, within half a second, whichever nodes take the write and the reading', async () => {
     const cluster = await running(3)
     await cluster.send(1, 'PUT', '/db?q=4')

@@ -26,9 +26,12 @@ export class MemoryCluster {
   readonly #disks: readonly MemoryDisk[]
   readonly #lives = new Map<number, Life>()
   readonly #seams: NodeSeams
+  readonly #settings: readonly string[]
 
-  constructor(count: number, seams: NodeSeams = {}) {
+  /** @param settings additional lines of the configuration of each node */
+  constructor(count: number, seams: NodeSeams = {}, settings: readonly string[] = []) {
     this.#seams = seams
+    this.#settings = settings
     this.names = Array.from({ length: count }, (_, index) => `node${index + 1}@memory`)
     this.#disks = this.names.map(() => new MemoryDisk(this.clock))
   }
@@ -47,7 +50,7 @@ export class MemoryCluster {
       '[node]', `name = ${name}`,
       '[cluster]', 'port = 9000', `bind_address = host${number}`, `advertised_address = host${number}:9000`,
       `seedlist = ${seeds}`, `secret = ${secret}`,
-      '[admins]', `admin = ${passwordHash}`, '',
+      '[admins]', `admin = ${passwordHash}`, ...this.#settings, '',
     ].join('\n')
     const configuration = await LiveConfiguration.load(
       { read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }, {},

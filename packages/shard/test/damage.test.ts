@@ -195,6 +195,20 @@ describe('damage on the disk of a shard', () => {
     expect(await world.contents()).to.deep.equal({ a: whole.a, c: whole.c, l: whole.l })
   })
 
+  it('makes a rebuild keep all conflicting branches', async () => {
+    const [generation, hash] = (await world.revision('b')).split('-')
+    const branch = { start: Number(generation) + 1, ids: ['ff', hash!] }
+    const other = { start: Number(generation) + 1, ids: ['ee', hash!] }
+    await world.replica.storeRevisions({
+      revisions: [branch, other].map(path => ({ id: 'b', path, deleted: false, body: json({}) })), revsLimit: 100,
+    }, context)
+    const { leaves } = (await world.replica.openDocument({ id: 'b', body: false, tree: false }, context))!
+    expect(leaves).to.have.length(2)
+    await world.host.rebuild(shardA)
+    const rebuilt = await world.host.replica(shardA)!.openDocument({ id: 'b', body: false, tree: false }, context)
+    expect(rebuilt!.leaves).to.deep.equal(leaves)
+  })
+
   it('gives the rebuilt replica a new history without checkpoints, and with its purges', async () => {
     const before = await world.replica.upkeep.replicaInfo(context)
     await world.host.rebuild(shardA)

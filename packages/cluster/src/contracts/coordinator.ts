@@ -3,8 +3,8 @@
  * The package `http` reaches documents only through this interface.
  */
 import type {
-  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, IndexDefinition, IndexRow, Leaf, LocalDocument,
-  OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, ViewTrial, WrittenBlob,
+  AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, IndexDefinition, IndexEstimate, IndexRow, Leaf,
+  LocalDocument, OpenedRevision, OpenRevisionsRequest, PartitionInfo, RevisionsDiff, Since, ViewTrial, WrittenBlob,
 } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { DesignDocument, DesignDocuments } from './design-document.ts'
@@ -350,15 +350,15 @@ export interface Coordinator {
    */
   aggregateMatches(db: DatabaseRecord, query: MatchAggregation, context: OperationContext): Promise<AggregatedMatches>
   /**
-   * Estimates the numbers of rows that a query would read of several indexes, in order. A number is undefined when the
-   * index is not built, or was not read in time. Never rejects.
+   * Estimates the numbers of rows that a query would read of several indexes, in order. An estimate is undefined when
+   * the index is not built, or was not read in time. Never rejects.
    *
    * @param scope the partition that the query reads; absent: the whole database
    */
   estimateRows(
     db: DatabaseRecord, candidates: readonly IndexRanges[], scope: { readonly partition?: string },
     context: OperationContext,
-  ): Promise<readonly (number | undefined)[]>
+  ): Promise<readonly (IndexEstimate | undefined)[]>
   /**
    * Returns rows of a view in the order of its index.
    *

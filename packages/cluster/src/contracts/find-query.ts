@@ -7,7 +7,13 @@ import type { ViewQuery } from './view-query.ts'
 /** Where a query looks for matches. */
 export type FindQuerySource =
   /** The rows of an index of the kind `query` in these ranges, in the order of the index. */
-  | { readonly kind: 'index'; readonly definition: IndexDefinition; readonly ranges: readonly RowRange[] }
+  | {
+    readonly kind: 'index'
+    readonly definition: IndexDefinition
+    readonly ranges: readonly RowRange[]
+    /** Each match has a row with this key in a second index, by which replicas may filter the rows. */
+    readonly within?: { readonly definition: IndexDefinition; readonly key: string }
+  }
   /** All documents in the byte order of their ids. `start` and `end` are in the direction of the answer. */
   | { readonly kind: 'documents'; readonly start?: IdBound; readonly end?: IdBound }
 

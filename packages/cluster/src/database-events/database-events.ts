@@ -46,7 +46,7 @@ interface Recording {
   begun: Promise<void>
   databases: Databases
   readonly names: Map<string, string>
-  /** The events to be written: event id -> incarnation. At most three per database. */
+  /** The events to be written, oldest first: event id -> incarnation. At most three per database. */
   readonly pending: Map<string, string>
   /** Event id -> ranges that were written to. */
   readonly written: Map<string, Set<HashRange>>
@@ -151,13 +151,14 @@ export class DatabaseEvents {
     recording.databases = databases
     for (const { before: gone, after: made } of DatabaseMap.changed(before, databases)) {
       if (gone?.incarnation === made?.incarnation) continue
-      if (made !== undefined) {
-        recording.names.set(made.incarnation, made.name)
-        this.#add(recording, 'created', made.name, made.incarnation)
+      // A database of the same name is created after the deletion, so its event is recorded after that one.
+      if (gone !== undefined) {
+        recording.names.delete(gone.incarnation)
+        this.#add(recording, 'deleted', gone.name, gone.incarnation)
       }
-      if (gone === undefined) continue
-      recording.names.delete(gone.incarnation)
-      this.#add(recording, 'deleted', gone.name, gone.incarnation)
+      if (made === undefined) continue
+      recording.names.set(made.incarnation, made.name)
+      this.#add(recording, 'created', made.name, made.incarnation)
     }
   }
 
@@ -219,7 +220,10 @@ export class DatabaseEvents {
 
   #add(recording: Recording, kind: EventKind, name: string, incarnation: string): void {
     if (name === eventsDatabase) return
-    recording.pending.set(eventId({ kind, name }), incarnation)
+    const id = eventId({ kind, name })
+    // The event moves to the end: it is the newest one.
+    recording.pending.delete(id)
+    recording.pending.set(id, incarnation)
     this.#schedule()
   }
 
@@ -252,11 +256,7 @@ export class DatabaseEvents {
     try {
       if (recording.incomplete) await this.#readStanding(recording)
       this.#entrust(recording)
-      const { batchMax } = this.#options
-      const events = [...recording.pending]
-      for (let at = 0; at < events.length; at += batchMax) {
-        await this.#write(recording, events.slice(at, at + batchMax))
-      }
+      for (const batch of batches([...recording.pending], this.#options.batchMax)) await this.#write(recording, batch)
       return true
     } catch (error) {
       this.#parts.runtime.log.debug({ error: String(error) }, 'database events could not be recorded; trying again')
@@ -334,4 +334,22 @@ export class DatabaseEvents {
   #context(): OperationContext {
     return { requestId: 'database-events', signal: this.#abort.signal }
   }
+}
+
+type PendingEvent = readonly [id: string, incarnation: string]
+
+/** Splits events into batches with one event of each database, because the rows of one write have no order. */
+function batches(events: readonly PendingEvent[], batchMax: number): readonly (readonly PendingEvent[])[] {
+  const found: PendingEvent[][] = []
+  let names = new Set<string>()
+  for (const event of events) {
+    const { name } = parseEventId(event[0])!
+    if (found.length === 0 || names.has(name) || names.size >= batchMax) {
+      found.push([])
+      names = new Set()
+    }
+    names.add(name)
+    found.at(-1)!.push(event)
+  }
+  return found
 }

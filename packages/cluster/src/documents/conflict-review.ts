@@ -59,13 +59,14 @@ export async function reviewConflicts(
   })
   if (again.length === 0) return outcomes
   const lagging = conflicts.filter((_, i) => standings[i] === 'lagging')
-  const second = await decideAgain(decision, lagging.map(index => edits[index]!.id), again.map(index => edits[index]!))
+  const { heard, second } = await decideAgain(
+    decision, lagging.map(index => edits[index]!.id), again.map(index => edits[index]!),
+  )
   again.forEach((index, i) => { outcomes[index] = second[i]! })
-  const { access } = scope
-  if (access.deciders(decision.place).length >= majority(decision.place.activeCount)) return outcomes
-  // A decider that lacked the parent may also lack edits that were made on the other side of a network partition.
+  // Unless a majority says that it lacks the parent too, the parent may be on the other side of a network partition.
   for (const index of lagging) {
-    if (outcomes[index]!.kind === 'conflict' && edits[index]!.parent !== null) outcomes[index] = { kind: 'unknown' }
+    const { id, parent } = edits[index]!
+    if (outcomes[index]!.kind === 'conflict' && parent !== null && !heard.has(id)) outcomes[index] = { kind: 'unknown' }
   }
   return outcomes
 }
@@ -74,21 +75,33 @@ function editedRevision({ id, parent }: DocumentEdit): string {
   return `${parent ?? ''} ${id}`
 }
 
+/**
+ * Brings the decider up to date and lets it decide again.
+ *
+ * @param lagging ids of the documents of which the decider may lack revisions
+ * @returns the second outcomes, and the ids of those documents about which a majority of the replicas was heard
+ */
 async function decideAgain(
   decision: ReviewedDecision, lagging: readonly string[], edits: readonly DocumentEdit[],
-): Promise<readonly DecidedOutcome[]> {
+): Promise<{ readonly heard: ReadonlySet<string>; readonly second: readonly DecidedOutcome[] }> {
   const { scope, db, place, decider, call } = decision
+  const counted = new Set(scope.access.deciders(place).map(({ node }) => node))
+  const heard = new Set<string>()
   try {
-    await mapBounded([...new Set(lagging)], scope.options.repairsRunningMax, id =>
-      convergeDocument(scope, db, place, id, call.requestId ?? '', peer => peer.node === decider.node, call))
+    await mapBounded([...new Set(lagging)], scope.options.repairsRunningMax, async id => {
+      const { answered } = await convergeDocument(
+        scope, db, place, id, call.requestId ?? '', peer => peer.node === decider.node, call,
+      )
+      if (answered.filter(node => counted.has(node)).length >= majority(place.activeCount)) heard.add(id)
+    })
     const reply = await decision.decide(edits)
     scope.metrics.decision('reviewed')
-    if (reply.kind === 'decided') return reply.outcomes
+    if (reply.kind === 'decided') return { heard, second: reply.outcomes }
   } catch (error) {
     const { code, message } = asReplicaError(error)
     scope.runtime.log.debug({ requestId: call.requestId, code, error: message }, 'a conflict could not be reviewed')
   }
-  return edits.map(() => ({ kind: 'unknown' }))
+  return { heard, second: edits.map(() => ({ kind: 'unknown' })) }
 }
 
 async function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<Standing> {

@@ -9,19 +9,26 @@ import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError } from '../replicas/replica-failures.ts'
 import { branchRevisions, mergeBranches } from './revision-merge.ts'
 
+/** What happened when the replicas of a document were brought together. */
+export interface Convergence {
+  /** Names of the nodes whose replicas answered. */
+  readonly answered: readonly string[]
+  /** Number of replicas that received revisions. */
+  readonly repaired: number
+}
+
 /**
  * Stores on each target replica the leaves of one document that it lacks and that another reachable replica has.
  *
  * @param targets selects the replicas to bring up to date; other replicas are then only asked if their nodes were not
  *   silent. Default: every replica that answers
  * @param read limits of the calls that read from replicas; default as for any read
- * @returns the number of replicas that received revisions
  */
 export async function convergeDocument(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string, requestId: string,
   targets?: (peer: Peer) => boolean,
   read: CallContext = writeCall(scope.options.readTimeoutMs, { requestId }),
-): Promise<number> {
+): Promise<Convergence> {
   const isAsked = (peer: Peer): boolean =>
     targets === undefined || targets(peer) || !scope.readHealth.isSuspect(peer.node)
   const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node) && isAsked(peer))
@@ -54,7 +61,7 @@ export async function convergeDocument(
     )
     repaired++
   }
-  return repaired
+  return { answered: answers.map(({ peer }) => peer.node), repaired }
 }
 
 /**

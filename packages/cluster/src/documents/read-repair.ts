@@ -55,7 +55,7 @@ export class ReadRepair implements RepairRequests {
   async #run(key: string, { db, place, id }: RepairJob): Promise<void> {
     const { metrics, runtime } = this.#scope()
     try {
-      const repaired = await convergeDocument(this.#scope(), db, place, id, repairRequestId)
+      const { repaired } = await convergeDocument(this.#scope(), db, place, id, repairRequestId)
       metrics.repair(repaired > 0 ? 'repaired' : 'unneeded')
     } catch (error) {
       metrics.repair('failed')

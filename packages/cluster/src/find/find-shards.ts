@@ -14,7 +14,7 @@ export type ShardFindRow = FoundDocument | FindProgress
 
 /** What is asked of each shard. */
 export interface ShardFind extends Pick<FindQuery, 'selector' | 'source' | 'update' | 'timeoutMs' | 'partition'>,
-  Pick<FindRequest, 'descending' | 'after' | 'limit' | 'documents' | 'countOnly' | 'aggregate'> {}
+  Pick<FindRequest, 'descending' | 'after' | 'limit' | 'documents' | 'countOnly' | 'aggregate' | 'isExact'> {}
 
 /** The answers of all shards that a query reads. */
 export interface FoundInShards {
@@ -64,15 +64,16 @@ export async function examineShards(
 }
 
 async function findInIndexes(
-  scope: FindScope, db: DatabaseRecord, find: ShardFind, { definition, ranges }: FindQuerySource & { kind: 'index' },
-  context: OperationContext,
+  scope: FindScope, db: DatabaseRecord, find: ShardFind,
+  { definition, ranges, within }: FindQuerySource & { kind: 'index' }, context: OperationContext,
 ): Promise<FoundInShards> {
   const { descending, after, limit = null, update, timeoutMs } = find
   const tested = testOf(find)
+  const filter = within && { within: { index: scope.indexIds.of(within.definition), key: within.key } }
   const query = { definition, ranges, descending, skip: 0, limit, update, timeoutMs, ...(after && { after }) }
   const { answers, close } = await openShards<ScannedPlace, ShardFindRow>(scope, viewPlaces(scope, db, find), query, {
     call: (indexes, { index, through, ranges: read, after: last, limit: left }, call) => indexes.find({
-      ...tested, source: { kind: 'index', index, through, ranges: read },
+      ...tested, source: { kind: 'index', index, through, ranges: read, ...filter },
       ...(last && { after: placeOf(last) }), ...(left !== undefined && { limit: left }),
     }, call),
     immediate: () => undefined,
@@ -105,11 +106,12 @@ async function findInDocuments(
 
 /** Returns the members of the request that are the same for each call. */
 function testOf(
-  { selector, descending, documents, countOnly, aggregate }: ShardFind,
+  { selector, descending, documents, countOnly, aggregate, isExact }: ShardFind,
 ): Omit<FindRequest, 'source' | 'after' | 'limit'> {
   return {
     selector: JSON.stringify(selectorJson(selector)), descending, documents,
-    ...(countOnly === true && { countOnly }), ...(aggregate !== undefined && { aggregate }),
+    ...(countOnly === true && { countOnly }),
+    ...(aggregate !== undefined && { aggregate, ...(isExact && { isExact }) }),
   }
 }
 

@@ -37,7 +37,9 @@ export async function findLocally(
   scope: FindScope, db: DatabaseRecord, query: FindQuery, needed: number, tally: FindTally, context: OperationContext,
 ): Promise<readonly FoundDocument[] | undefined> {
   const { source, descending } = query
-  if (source.kind !== 'index' || needed > matchesMax || !canContinue(source)) return undefined
+  // A query by two indexes reads many rows for few matches.
+  const isLong = needed > matchesMax || (source.kind === 'index' && source.within !== undefined)
+  if (source.kind !== 'index' || isLong || !canContinue(source)) return undefined
   const places = viewPlaces(scope, db, query)
   if (!places.every(place => scope.access.readsLocally(scope.access.now(place)))) return undefined
   const perShard = needed + spareRows
@@ -54,8 +56,8 @@ export async function findLocally(
     // The order of the rows is not known behind the last one of a list that is not complete.
     if (isPart.some(list => last === undefined || compare(list.at(list.length - 1)!, last) < 0)) return undefined
     if (last === undefined) break
-    const isLong = documents.keysExamined + rows.length > rowsMax + rowsPerMatchMax * needed
-    if (isLong || !await documents.examine(rows)) return undefined
+    const isTooLong = documents.keysExamined + rows.length > rowsMax + rowsPerMatchMax * needed
+    if (isTooLong || !await documents.examine(rows)) return undefined
   }
   tally.add(documents)
   return documents.found

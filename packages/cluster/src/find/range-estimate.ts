@@ -1,5 +1,5 @@
 import { builtInReduce, decodeViewGroup } from '@sectional/core'
-import type { IndexHead, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
+import type { IndexEstimate, IndexHead, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { IndexRanges } from '../contracts/find-query.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -11,28 +11,28 @@ import type { FindScope } from './find-scope.ts'
 const estimateTimeoutMs = 250
 
 /**
- * Estimates how many rows each candidate of a query would read. It counts the rows in one shard: documents are spread
- * over the shards by a hash, so each shard is a sample of the database. It reads the index as it is, and builds
- * nothing.
+ * Estimates how many rows each candidate of a query has, and how many of them the query would read. It counts the rows
+ * in one shard: documents are spread over the shards by a hash, so each shard is a sample of the database. It reads the
+ * index as it is, and builds nothing.
  *
- * @returns one number for each candidate; undefined when the sampled replica does not have the index, or does not
+ * @returns one estimate for each candidate; undefined when the sampled replica does not have the index, or does not
  * answer in time
  */
 export async function estimateRows(
   scope: FindScope, db: DatabaseRecord, candidates: readonly IndexRanges[],
   { partition }: { readonly partition?: string }, context: OperationContext,
-): Promise<readonly (number | undefined)[]> {
+): Promise<readonly (IndexEstimate | undefined)[]> {
   const places = viewPlaces(scope, db, { ...(partition !== undefined && { partition }) })
   const sample = places.find(place => scope.access.readsLocally(scope.access.now(place))) ?? places[0]!
   return Promise.all(candidates.map(async candidate => {
     const rows = await sampledRows(scope, sample, candidate, context)
-    return rows === undefined ? undefined : rows * places.length
+    return rows && { rows: rows.rows * places.length, all: rows.all * places.length }
   }))
 }
 
 async function sampledRows(
   scope: FindScope, place: ShardPlace, { definition, ranges }: IndexRanges, { signal, requestId }: OperationContext,
-): Promise<number | undefined> {
+): Promise<IndexEstimate | undefined> {
   const request: ReduceIndexRequest = {
     index: scope.indexIds.of(definition), through: 0, ranges, descending: false, groupLevel: 0,
   }
@@ -57,9 +57,9 @@ async function allRows<Row>(pages: AsyncIterable<readonly Row[]>): Promise<reado
 }
 
 /** Returns undefined for an index whose first build has not ended. */
-function rowsIn({ position }: IndexHead, groups: readonly ReducedGroup[]): number | undefined {
+function rowsIn({ position, rowCount }: IndexHead, groups: readonly ReducedGroup[]): IndexEstimate | undefined {
   if (position.sequence === 0) return undefined
   const reduction = builtInReduce('_count')!.start()
   for (const { value } of groups) reduction.addState(decodeViewGroup(value).state)
-  return groups.length === 0 ? 0 : Number(reduction.result())
+  return { rows: groups.length === 0 ? 0 : Number(reduction.result()), all: rowCount }
 }

@@ -26,7 +26,9 @@ function parsed(designDocument: string, value: unknown): Selector | ApiError {
     return parseSelector(value)
   } catch (error) {
     if (!(error instanceof SelectorError)) throw error
-    return failed(designDocument, error)
+    const reason = `Writes are refused because validate_doc_update of ${designDocument} is not a valid selector: `
+      + `${error.message}. Correct or delete the design document.`
+    return new ApiError('unknown_error', reason, { cause: error })
   }
 }
 

@@ -1,4 +1,4 @@
-import { asBuffer, isJsonObject } from '@sectional/core'
+import { asBuffer } from '@sectional/core'
 import type { SandboxFunction } from '@sectional/runtime'
 import type { DesignDocument } from '../contracts/design-document.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
@@ -34,7 +34,7 @@ export function validatorsOf(db: DatabaseRecord, validating: readonly DesignDocu
 function validatorOf({ incarnation }: DatabaseRecord, document: DesignDocument): Validator {
   const { validate_doc_update: source, language = 'javascript' } = document.members
   const { id: designDocument } = document
-  if (language === 'query' && isJsonObject(source)) return { kind: 'selector', rule: selectorRule(document) }
+  if (language === 'query') return { kind: 'selector', rule: selectorRule(document) }
   if (language !== 'javascript' || typeof source !== 'string') {
     return { kind: 'unsupported', designDocument, language: String(language) }
   }

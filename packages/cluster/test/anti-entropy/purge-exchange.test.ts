@@ -72,6 +72,17 @@ describe('purges between replicas', () => {
     for (const replica of [first, second, third]) expect(await leavesOf(replica, 'doc')).to.have.length(1)
   })
 
+  it('are copied one after the other, however often replicas exchange them', async () => {
+    const [first, second] = replicas(2) as [MemoryShardReplica, MemoryShardReplica]
+    for (const uuid of ['u', 'v', 'w']) {
+      await first.purgeDocuments({ purges: [{ uuid, id: uuid, paths: [all] }] }, plainCall)
+      await pass(first, second)
+    }
+    const copied: string[] = []
+    for await (const page of second.scanPurges(0, plainCall)) copied.push(...page.map(purge => purge.uuid))
+    expect(copied).to.deep.equal(['u', 'v', 'w'])
+  })
+
   it('move a checkpoint past deleted records', async () => {
     const [first, second] = replicas(2) as [MemoryShardReplica, MemoryShardReplica]
     await first.purgeDocuments({ purges: [{ uuid: 'u', id: 'doc', paths: [all] }] }, plainCall)

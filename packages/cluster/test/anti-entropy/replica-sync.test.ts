@@ -1,5 +1,5 @@
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import type { Leaf, ShardReplica } from '@sectional/core'
+import type { Leaf, ShardReplica, StoreRevisionsRequest } from '@sectional/core'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { compareDigests } from '../../src/anti-entropy/digest-compare.ts'
@@ -82,6 +82,20 @@ describe('one pass from a replica to another', () => {
     await pass(sized(source), sized(target))
     expect(await contents(target)).to.deep.equal(await contents(source))
     expect(Math.max(...sizes)).to.be.below(2_000_000 * textFactor)
+  })
+
+  it('copies more revisions of one document than one batch may have', async () => {
+    const [source, target] = [new MemoryShardReplica({ history: 's' }), new MemoryShardReplica({ history: 't' })]
+    for (let i = 0; i < 8; i++) await store(source, 'conflict', [`r${i}`, 'z'], { i })
+    const batches: number[] = []
+    const watched = new WatchedReplica({ replica: () => target, onCall: (verb, request) => {
+      if (verb === 'storeRevisions') batches.push((request as StoreRevisionsRequest).revisions.length)
+    } })
+    await syncReplica({
+      source, target: watched, revsLimit, options: { ...options, batchBytesMax: 1_000_000 }, call: plainCall,
+    })
+    expect(await contents(target)).to.deep.equal(await contents(source))
+    expect(batches).to.deep.equal([3, 3, 2])
   })
 
   it('records progress when nothing is missing, in large steps', async () => {

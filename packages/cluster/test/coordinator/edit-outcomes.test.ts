@@ -120,6 +120,19 @@ describe('the outcome of an edit', () => {
     )
     expect(stored.rivals).to.deep.equal([0])
   })
+
+  it('is unknown when a replica that stores it has another edit of the same revision', async () => {
+    const { world, parent } = await worldWithDocument()
+    const rival = edit('x', parent, { by: 'another decider' })
+    await world.store('b')
+      .updateDocuments({ edits: [{ ...rival, attempt: 9 }], revsLimit: 1000, force: true }, plainCall)
+    const coordinator = world.coordinator('a')
+    // The replica of b answers before the write is acknowledged, because w is 3.
+    const edits = [edit('y', null, {}), edit('x', parent, { by: 'a' })]
+    const outcomes = await coordinator.updateDocuments(world.db, edits, { w: 3 }, request())
+    expect(outcomes[0]).to.include({ kind: 'written', accepted: false })
+    expect(outcomes[1]).to.include({ kind: 'error', status: 503 })
+  })
 })
 
 describe('the review of a conflict', () => {
@@ -176,6 +189,20 @@ describe('the review of a conflict', () => {
     expect(await outcomeOf(coordinator.updateDocuments(world.db, [known], {}, request()))).to.include({
       kind: 'written', accepted: true,
     })
+  })
+})
+
+describe('a conflict of an edit whose parent the decider lacks', () => {
+  it('is unknown unless a majority of the replicas says that it lacks the parent', async () => {
+    const { world } = await worldWithDocument()
+    const coordinator = world.coordinator('a')
+    const stale = edit('x', '2-ff', {})
+    world.faults.set('b', { kind: 'fail', code: 'unreachable', verbs: ['openDocument'] })
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [stale], {}, request())))
+      .to.deep.equal({ kind: 'conflict' })
+    // The links are still open, as in the first seconds of a partition.
+    world.faults.set('c', { kind: 'fail', code: 'unreachable', verbs: ['openDocument'] })
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [stale], {}, request()))).to.equal(503)
   })
 })
 

@@ -78,6 +78,15 @@ export function indexSource(
   return { kind: 'index', definition, ranges: [range] }
 }
 
+/** Adds a second index, in which all matches have a row of the key with these values. */
+export function intersected(
+  source: FindQuery['source'], fields: readonly string[], values: readonly unknown[],
+): FindQuery['source'] {
+  if (source.kind !== 'index') throw new Error('only the rows of an index are filtered')
+  const definition = queryIndexDefinition({ fields, partitioned: false })
+  return { ...source, within: { definition, key: encoder.encode(values) } }
+}
+
 /** Returns the documents that match, in the order of the fields and then of their ids. */
 export function naiveFind(
   documents: readonly StoredDocument[], selector: JsonObject, fields: readonly string[], descending: boolean,

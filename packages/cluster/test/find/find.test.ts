@@ -4,7 +4,7 @@ import { ApiError } from '@sectional/core'
 import type { FindQuery } from '../../src/contracts/find-query.ts'
 import { request } from '../replica-world.ts'
 import { collect } from '../views/index-world.ts'
-import { FindWorld, indexSource, naiveFind } from './find-world.ts'
+import { FindWorld, indexSource, intersected, naiveFind } from './find-world.ts'
 import type { StoredDocument } from './find-world.ts'
 
 const documents: readonly StoredDocument[] = Array.from({ length: 60 }, (_, i) => ({
@@ -53,6 +53,32 @@ describe('a query by selector', () => {
       expect(answer.lastPosition()?.id).to.equal(taken.at(-1))
       expect(world.openScans).to.equal(0)
     }), { numRuns: 100 })
+  })
+
+  it('by two indexes returns the same documents, in the order of the first one, and reads fewer', async () => {
+    const worlds = [await filled(), await filled({ nodes: ['a', 'b', 'c', 'out'], n: 3 })]
+    const options = fc.record({
+      world: fc.constantFrom(...worlds), descending: fc.boolean(), skip: fc.nat(5), limit: fc.option(fc.nat(12)),
+      group: fc.nat(4), selector: fc.constantFrom({}, { rank: { $gt: 3 } }), r: fc.constantFrom(1, 2),
+      isBuilt: fc.boolean(),
+    })
+    await fc.assert(fc.asyncProperty(options, async ({ world, group, selector, isBuilt, ...rest }) => {
+      const via = world.nodes.at(-1)!
+      const second = isBuilt ? ['group'] : ['group', `missing${group}`]
+      if (isBuilt) await world.find(via, { source: indexSource(second) })
+      const source = intersected(indexSource(['rank']), second, [group])
+      const match = { ...selector, group }
+      const answer = await world.find(via, { selector: JSON.stringify(match), source, ...rest })
+      const all = naiveFind(documents, match, ['rank'], rest.descending)
+      const { skip, limit } = rest
+      expect(answer.ids).to.deep.equal(limit === 0 ? [] : all.slice(skip, limit === null ? undefined : skip + limit))
+      expect(world.openScans).to.equal(0)
+    }), { numRuns: 60 })
+    const [world] = worlds
+    const match = JSON.stringify({ group: 2 })
+    await world!.find('a', { source: indexSource(['group']) })
+    const read = await world!.find('a', { selector: match, source: intersected(indexSource(['rank']), ['group'], [2]) })
+    expect(read.statistics()).to.include({ keysExamined: 48, documentsExamined: read.ids.length })
   })
 
   it('continues behind the last place of a page, in both directions', async () => {

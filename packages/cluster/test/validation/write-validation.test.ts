@@ -266,7 +266,7 @@ describe('a validation function that fails', () => {
 
   it('refuses the writes when it is in a language that is not available', async () => {
     const world = await ValidatedWorld.create('() => {}')
-    await world.design('q', '() => {}', { language: 'query' })
+    await world.design('q', '() => {}', { language: 'erlang' })
     expect((await world.update([edit('x', null, {})]))[0]).to.include({ kind: 'error', status: 501 })
   })
 
@@ -303,6 +303,14 @@ describe('the validation of writes by a selector', () => {
   const refused = (reason: string): WriteOutcome =>
     forbidden(`The document does not pass _design/rule, which requires ${reason}`)
 
+  it('refuses writes with a reason when the stored document has no selector', async () => {
+    const world = await ValidatedWorld.create('() => {}')
+    await world.design('rule', 'function (newDoc) {}', { language: 'query' })
+    const [outcome] = await world.update([edit('x', null, {})])
+    expect(outcome).to.include({ kind: 'error', status: 500 }).and.have.property('reason')
+      .that.matches(/_design\/rule is not a valid selector.*Correct or delete the design document/)
+  })
+
   it('accepts what matches, and otherwise names the first condition that is not met', async () => {
     const world = await validated({ newDoc: { type: { $in: ['a', 'b'] }, n: { $gt: 1 } } })
     const [passed, missing, wrong] = await world.update([
@@ -332,7 +340,9 @@ describe('the validation of writes by a selector', () => {
   it('refuses all writes when it is not valid, because validation is never skipped', async () => {
     const world = await validated({ newDoc: { $foo: 1 } })
     expect((await world.update([edit('x', null, {})]))[0]).to.deep.include({
-      kind: 'error', status: 500, reason: 'validate_doc_update of _design/rule: Invalid operator: $foo',
+      kind: 'error', status: 500,
+      reason: 'Writes are refused because validate_doc_update of _design/rule is not a valid selector: '
+        + 'Invalid operator: $foo. Correct or delete the design document.',
     })
   })
 })

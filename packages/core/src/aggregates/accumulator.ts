@@ -9,8 +9,12 @@ import { type AggregateBudget, tooMany } from './aggregate-budget.ts'
 import type { AggregateFunction } from './aggregate-query.ts'
 
 export interface Accumulator {
-  /** Adds the value of one document. It is not called for a document without the field. */
-  add(value: unknown): void
+  /**
+   * Adds a value. It is not called for a document without the field.
+   *
+   * @param count the number of documents that have the value, at least 1
+   */
+  add(value: unknown, count: number): void
   encode(writer: ByteWriter): void
   /** Adds a state that `encode` has written. @throws RangeError for other bytes */
   addEncoded(reader: ByteReader): void
@@ -48,8 +52,8 @@ export function createAccumulator(
 class Count implements Accumulator {
   #count = 0
 
-  add(): void {
-    this.#count++
+  add(_value: unknown, count: number): void {
+    this.#count += count
   }
 
   encode(writer: ByteWriter): void {
@@ -75,10 +79,10 @@ class NumberSum implements Accumulator {
     this.#result = result
   }
 
-  add(value: unknown): void {
+  add(value: unknown, count: number): void {
     if (typeof value !== 'number' || !Number.isFinite(value)) return
-    this.#sum.add(value)
-    this.#count++
+    this.#sum.addTimes(value, count)
+    this.#count += count
   }
 
   encode(writer: ByteWriter): void {
@@ -166,6 +170,8 @@ class DistinctValues implements Accumulator {
   toJson(): string {
     const sorted = [...this.#values].sort(([json, value], [otherJson, other]) =>
       compareJson(value, other, this.#order.compare) || compareJsonTexts(json, otherJson))
-    return `[${sorted.map(([json]) => json).join()}]`
+    const isFirst = ([, value]: [string, unknown], at: number): boolean =>
+      at === 0 || compareJson(sorted[at - 1]![1], value, this.#order.compare) !== 0
+    return `[${sorted.filter(isFirst).map(([json]) => json).join()}]`
   }
 }

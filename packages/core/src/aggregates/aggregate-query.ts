@@ -9,7 +9,7 @@ import { SelectorError } from '../selectors/selector-error.ts'
  * - `$sum`, `$avg`: of the field's numbers; other values are ignored. The average of no numbers is null;
  * - `$min`, `$max`: the least and the greatest value of the field in the order of views, of any type; null if no
  *   document has the field;
- * - `$distinct`: the different values of the field, in the order of views.
+ * - `$distinct`: the values of the field that differ in the order of views, in that order.
  */
 export type AggregateFunction = '$count' | '$sum' | '$avg' | '$min' | '$max' | '$distinct'
 
@@ -22,7 +22,10 @@ export interface Aggregate {
 }
 
 export interface AggregateQuery {
-  /** Documents with equal values of these fields are one group. Empty: all documents are one group. */
+  /**
+   * Documents whose values of these fields are equal in the order of views are one group, named by the values of one of
+   * them. Empty: all documents are one group.
+   */
   readonly groupBy: readonly FieldPath[]
   readonly aggregates: readonly Aggregate[]
 }
@@ -59,6 +62,18 @@ export function aggregateFields(query: AggregateQuery): readonly string[] {
 /** Returns the paths to all fields that the query reads of a document. */
 export function aggregatePaths({ groupBy, aggregates }: AggregateQuery): readonly FieldPath[] {
   return [...groupBy, ...aggregates.flatMap(({ path }) => path === null ? [] : [path])]
+}
+
+/**
+ * Returns the number of leading columns of an index that contain all fields that the query reads; undefined when the
+ * index lacks one of them.
+ *
+ * @param columns paths to the fields of the index
+ */
+export function aggregatedColumns(query: AggregateQuery, columns: readonly FieldPath[]): number | undefined {
+  const names = columns.map(formatFieldPath)
+  const places = aggregateFields(query).map(name => names.indexOf(name))
+  return places.includes(-1) ? undefined : Math.max(...places, -1) + 1
 }
 
 /** Returns JSON from which `parseAggregateQuery` reads an equal query. */

@@ -23,7 +23,7 @@ export class Aggregation {
   readonly #query: AggregateQuery
   readonly #budget: AggregateBudget
   readonly #texts = new RootTextOrder()
-  /** By the JSON of their values. */
+  /** By the JSON of their values, of which the order of views may regard some as equal. */
   readonly #groups = new Map<string, Group>()
 
   constructor(query: AggregateQuery, limits: AggregateLimits = defaultAggregateLimits) {
@@ -31,8 +31,11 @@ export class Aggregation {
     this.#budget = new AggregateBudget(limits)
   }
 
-  /** @throws ApiError `bad_request` when there are too many groups or values */
-  add(document: unknown): void {
+  /**
+   * @param count the number of documents that agree with this one in all fields that are aggregated
+   * @throws ApiError `bad_request` when there are too many groups or values
+   */
+  add(document: unknown, count = 1): void {
     const values = this.#query.groupBy.map(path => {
       const field = fieldAt(document, path)
       return field.kind === 'found' ? [field.value] : []
@@ -40,9 +43,9 @@ export class Aggregation {
     const key = values.map(value => value.length === 0 ? '[]' : `[${identityOf(value[0])}]`).join()
     const { accumulators } = this.#group(`[${key}]`, values)
     this.#query.aggregates.forEach(({ path }, at) => {
-      if (path === null) return accumulators[at]!.add(true)
+      if (path === null) return accumulators[at]!.add(true, count)
       const field = fieldAt(document, path)
-      if (field.kind === 'found') accumulators[at]!.add(field.value)
+      if (field.kind === 'found') accumulators[at]!.add(field.value, count)
     })
   }
 
@@ -83,15 +86,32 @@ export class Aggregation {
     const { groupBy, aggregates } = this.#query
     if (groupBy.length === 0) this.#group('[]', [])
     const names = groupBy.map(path => JSON.stringify(formatFieldPath(path)))
-    return [...this.#groups]
-      .sort(([key, { values }], [otherKey, { values: other }]) =>
-        compareJson(values, other, this.#texts.compare) || (key < otherKey ? -1 : 1))
-      .map(([, { values, accumulators }]) => {
+    const sorted = [...this.#groups].sort(([key, { values }], [otherKey, { values: other }]) =>
+      compareJson(values, other, this.#texts.compare) || (key < otherKey ? -1 : 1))
+    return this.#united(sorted.map(([, group]) => group))
+      .map(({ values, accumulators }) => {
         const keyMembers = values.flatMap((value, at) =>
           value.length === 0 ? [] : [`${names[at]}:${JSON.stringify(value[0])}`])
         const results = aggregates.map(({ name }, at) => `${JSON.stringify(name)}:${accumulators[at]!.toJson()}`)
         return `{"key":{${keyMembers.join()}},"value":{${results.join()}}}`
       })
+  }
+
+  /** Unites successive groups whose values the order of views regards as equal. The first one's values are shown. */
+  #united(sorted: readonly Group[]): readonly Group[] {
+    const united: Group[] = []
+    for (const group of sorted) {
+      const last = united.at(-1)
+      if (last === undefined || compareJson(last.values, group.values, this.#texts.compare) !== 0) {
+        united.push(group)
+        continue
+      }
+      const writer = new ByteWriter()
+      for (const accumulator of group.accumulators) accumulator.encode(writer)
+      const reader = new ByteReader(writer.result())
+      for (const accumulator of last.accumulators) accumulator.addEncoded(reader)
+    }
+    return united
   }
 
   #group(key: string, values: Group['values']): Group {

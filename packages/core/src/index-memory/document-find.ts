@@ -22,9 +22,13 @@ interface ExaminedIndex { readonly definition: IndexDefinition; readonly content
 /** A row of an index, or the place of a document. */
 interface Candidate { readonly place: ScannedPlace; readonly value: Uint8Array; readonly document?: DocumentRow }
 
-/** @param index undefined: the source is all documents */
+/**
+ * @param index undefined: the source is all documents
+ * @param filter the ids of documents that may match; absent: any
+ */
 export async function findDocuments(
   documents: ReadDocuments, index: ExaminedIndex | undefined, request: FindRequest, context: CallContext,
+  filter?: ReadonlySet<string>,
 ): Promise<readonly (FoundDocument | FindProgress)[]> {
   const selector = suitable(() => parseSelector(parseJson(request.selector)))
   const fields = index && suitable(() => parseFieldPaths(parseQueryIndex(index.definition).fields))
@@ -41,10 +45,13 @@ export async function findDocuments(
   for (const [at, candidate] of candidates.entries()) {
     if (matches >= limit) break
     const covering = request.documents === 'none' ? fields : undefined
-    const document = covering ? undefined : candidate.document ?? await openRow(documents, candidate, context)
+    const isLeftOut = filter?.has(candidate.place.id) === false
+    const document = covering || isLeftOut
+      ? undefined
+      : candidate.document ?? await openRow(documents, candidate, context)
     since.keysExamined++
     if (document !== undefined) since.documentsExamined++
-    const seen = covering ? coveredDocument(covering, candidate) : document && shown(document, request)
+    const seen = covering && !isLeftOut ? coveredDocument(covering, candidate) : document && shown(document, request)
     if (seen !== undefined && !candidate.place.id.startsWith('_design/') && matchesSelector(selector, seen)) {
       matches++
       since.matches++

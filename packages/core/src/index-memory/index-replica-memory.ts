@@ -4,7 +4,7 @@
  */
 import type {
   BuildIndexReply, BuildIndexRequest, FindRequest, FindRow, IndexHead, IndexInfo, IndexRead, IndexReplica, IndexRow,
-  ReadDocuments, ReducedGroup, ReduceIndexRequest, RequiredSequence, ScanIndexRequest,
+  ReadDocuments, ReducedGroup, ReduceIndexRequest, RequiredSequence, RowsOfKey, ScanIndexRequest,
 } from '../contracts/index-replica.ts'
 import { indexFailuresMax, indexId } from '../contracts/index-replica.ts'
 import type { CallContext, ChangeReplica, ReplicaCheckpoint } from '../contracts/shard-replica.ts'
@@ -78,8 +78,15 @@ export class MemoryIndexReplica implements IndexReplica {
     const { source } = request
     const opened = source.kind === 'index' ? await this.#open(source, context) : undefined
     const head = opened && [{ kind: 'head' as const, ...opened.content.state(), rowsBefore: 0 }]
-    const found = await findDocuments(documents, opened, request, context)
+    const filter = source.kind === 'index' && source.within ? await this.#idsOf(source.within, context) : undefined
+    const found = await findDocuments(documents, opened, request, context, filter)
     yield* inPages([...head ?? [], ...found], context)
+  }
+
+  /** Returns the ids of the documents with rows of a key; undefined when the index is not up to date. */
+  async #idsOf({ index, key }: RowsOfKey, context: CallContext): Promise<ReadonlySet<string> | undefined> {
+    const opened = await this.#open({ index, through: 'newest' }, context).catch(() => undefined)
+    return opened && new Set(opened.content.sorted().filter(row => row.key === key).map(({ id }) => id))
   }
 
   async indexInfo(index: string, context: CallContext): Promise<IndexInfo> {

@@ -12,11 +12,14 @@ import { assertFails, byKeys, context, type IndexFixture } from './index-fixture
 import { randomNumbers } from './random-numbers.ts'
 
 const byAge = queryIndexDefinition({ fields: ['age', 'name'], partitioned: false })
+const byTeam = queryIndexDefinition({ fields: ['team'], partitioned: false })
 const encoder = new SortKeyEncoder('root')
 const documents: FindRequest =
   { selector: '{}', source: { kind: 'documents' }, descending: false, documents: 'winner' }
 
-function throughIndex(ranges: readonly RowRange[] = [{}], through: number | 'newest' = 0): FindRequest['source'] {
+function throughIndex(
+  ranges: readonly RowRange[] = [{}], through: number | 'newest' = 0,
+): FindRequest['source'] & { readonly kind: 'index' } {
   return { kind: 'index', index: indexId(byAge), through, ranges }
 }
 
@@ -148,6 +151,35 @@ export function findCases(fixture: IndexFixture): void {
       await assertFails(finder.find({ aggregate: '{"aggregates":1}' }), 'protocol')
     })
 
+    it('aggregates rows of exact ranges as it does one by one, in groups of every size', async () => {
+      const sizes = [1, 300, 2, 2, 60, 64, 129, 1]
+      const bodies = sizes.flatMap((size, age) => Array.from({ length: size }, (_, at): [string, JsonObject] =>
+        [`s${age}-${at}`, { age, name: at % 3 === 0 ? 'x' : `n${at % 17}` }]))
+      await finder.write(Object.fromEntries(bodies))
+      for (const aggregated of [
+        { group_by: ['age'], aggregates: { n: { $count: true }, sum: { $sum: 'age' } } },
+        { group_by: ['name'], aggregates: { n: { $count: 'age' }, ages: { $distinct: 'age' } } },
+        { aggregates: { avg: { $avg: 'age' }, most: { $max: 'name' }, least: { $min: 'name' } } },
+      ] as const) {
+        const query = parseAggregateQuery(aggregated)
+        const aggregate = JSON.stringify(aggregateJson(query))
+        for (const ranges of [[{}], [ages(1, 2)], [ages(0, 1), ages(3, 7)], [ages(20, 30)]]) {
+          const request = { source: throughIndex(ranges), documents: 'none', aggregate } as const
+          const rowsOf = async (options: Partial<FindRequest>): Promise<[readonly string[], number, Answer]> => {
+            const answer = await finder.find({ ...request, ...options })
+            const aggregation = new Aggregation(query)
+            for (const { groups } of answer.progress) if (groups !== undefined) aggregation.addEncoded(groups)
+            return [aggregation.rows(), sums(answer)[2]!, answer]
+          }
+          const [expected, matches] = await rowsOf({})
+          const [rows, counted, { progress }] = await rowsOf({ isExact: true })
+          assert.deepEqual([rows, counted], [expected, matches])
+          const last = progress.at(-1)
+          if (last !== undefined) assert.deepEqual((await rowsOf({ isExact: true, after: last }))[1], 0)
+        }
+      }
+    })
+
     it('ends with its progress up to the last place that was examined', async () => {
       await finder.write(people)
       const { rows, progress } = await finder.find({ match: { age: 20 } })
@@ -173,6 +205,40 @@ export function findCases(fixture: IndexFixture): void {
           }
         }
       }
+    })
+
+    it('reads only the documents that also have a row with a key in a second index', async () => {
+      // The rows of both indexes take several pages of summaries in an engine that has them.
+      const many = Array.from({ length: 400 }, (_, at): [string, JsonObject] =>
+        [`m${String(at).padStart(3, '0')}`, { age: at % 20, name: `n${at % 11}`, ...at % 3 > 0 && { team: at % 5 } }])
+      await finder.write(Object.fromEntries(many))
+      await fixture.build(byTeam)
+      const within = { index: indexId(byTeam), key: encoder.encode([2]) }
+      const inTeam = (): readonly string[] => many.filter(([, { team }]) => team === 2).map(([id]) => id)
+      for (const ranges of [[{}], [ages(7, 8)], [ages(5, 30), ages(0, 2)], [ages(50, 60)]]) {
+        for (const descending of [false, true]) {
+          const plain = await finder.find({ source: throughIndex(ranges, 'newest'), descending, match: { team: 2 } })
+          const source = { ...throughIndex(ranges, 'newest'), within }
+          const filtered = await finder.find({ source, descending, match: { team: 2 } })
+          assert.deepEqual(filtered.found, plain.found)
+          const [keys, , matches] = sums(plain)
+          assert.deepEqual(sums(filtered), [keys, matches, matches])
+          const [second] = filtered.found.slice(1)
+          if (second === undefined) continue
+          const rest = await finder.find({ source, descending, match: { team: 2 }, after: second, limit: 3 })
+          assert.deepEqual(rest.found, plain.found.slice(2, 5))
+        }
+      }
+      const all = { ...throughIndex([{}], 'newest'), within }
+      const read = async (): Promise<readonly string[]> =>
+        (await finder.find({ source: all, match: { team: 2 } })).found.map(({ id }) => id).toSorted()
+      assert.deepEqual(await read(), inTeam())
+      // A document that enters the team is found, although the second index was not asked to be up to date.
+      await fixture.write('m000', { age: 1, name: 'late', team: 2 })
+      await fixture.build(byAge)
+      assert.deepEqual(await read(), ['m000', ...inTeam()])
+      const unknown = { ...all, within: { index: indexId(byKeys), key: '' } }
+      assert.equal((await finder.find({ source: unknown, match: { team: 2 } })).found.length, inTeam().length + 1)
     })
 
     it('answers from the fields of rows without reading documents', async () => {

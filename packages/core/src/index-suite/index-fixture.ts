@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { SortKeyEncoder } from '../collation/sort-key.ts'
 import type {
   BuildIndexReply, GroupPlace, IndexDefinition, IndexHead, IndexRead, IndexReplica, IndexRow, ReadDocuments,
   ReducedGroup, ReduceIndexRequest, ScanIndexRequest,
@@ -28,6 +29,9 @@ export type MakeIndexes =
 
 /** What a document of the suite contains: it emits a row with the value for each of the keys. */
 export interface SuiteDocument { readonly keys: readonly string[]; readonly value: number; readonly fails?: boolean }
+
+const queryKeys = new SortKeyEncoder('root')
+const arrayKey = queryKeys.encode([]).slice(0, 1)
 
 export const context: CallContext = { timeoutMs: 5000 }
 /** Emits the keys of documents. */
@@ -199,7 +203,9 @@ export class IndexFixture {
         if (map === 'bytes') return keys.map(key => ({ key, value: Buffer.from(key.slice(1), 'latin1') }))
         return (map === 'keys' ? keys : [String(value)]).map(key => ({ key, value: encoded(value) }))
       },
-      groupOf: (key, level) => key.slice(0, level),
+      // The keys of query indexes are sort keys of arrays.
+      groupOf: (key, level) =>
+        key.startsWith(arrayKey) ? queryKeys.groupKey(key, level) : key.slice(0, level),
       reduce: (_definition, rows) => folded(rows),
     }
   }

@@ -2,7 +2,7 @@ import { partitionPrefix } from '../collation/partition-prefix.ts'
 import { afterKeysWith, type SortKeyEncoder } from '../collation/sort-key.ts'
 import type { RowRange } from '../contracts/index-replica.ts'
 import type { Selector } from '../selectors/selector.ts'
-import { fieldIntervals, isOneKey, type KeyInterval } from './key-intervals.ts'
+import { fieldIntervals, isFixed, type KeyInterval, type KeyIntervals } from './key-intervals.ts'
 import { isEmptyCombination } from './selector-fields.ts'
 
 export interface IndexScan {
@@ -29,13 +29,31 @@ export function indexRanges(
 ): readonly RowRange[] {
   const columns = fieldIntervals(selector, fields.map(({ name }) => name), encoder)
   if (isEmptyCombination(selector) || columns.some(intervals => intervals.length === 0)) return []
-  const fixed = columns.findIndex(intervals => intervals.length > 1 || !isOneKey(intervals[0]!))
+  const fixed = columns.findIndex(intervals => !isFixed(intervals))
   const leading = fixed === -1 ? columns : columns.slice(0, fixed)
-  const start = (partition === null ? '' : partitionPrefix(partition)) + encoder.encode([]).slice(0, 1)
-  const prefix = leading.reduce((keys, [key]) => keys + key!.start, start)
+  const prefix = keyOf(leading, partition, encoder)
   const intervals = fixed === -1 ? [{ start: '', end: afterKeysWith('') }] : columns[fixed]!
   const ranges = intervals.map(interval => rangeOf(prefix, interval))
   return descending ? ranges.toReversed() : ranges
+}
+
+/**
+ * Returns the key that all rows of documents have that match the selector; null when they may have several keys, or
+ * when none can match.
+ *
+ * @param encoder of root collation
+ */
+export function onlyKey(
+  { selector, fields, partition }: Omit<IndexScan, 'descending'>, encoder: SortKeyEncoder,
+): string | null {
+  const columns = fieldIntervals(selector, fields.map(({ name }) => name), encoder)
+  return columns.every(isFixed) ? keyOf(columns, partition, encoder) + encoder.encode([]).slice(1) : null
+}
+
+/** Returns the begin of the keys of rows whose first columns have one value each. */
+function keyOf(columns: readonly KeyIntervals[], partition: string | null, encoder: SortKeyEncoder): string {
+  const start = (partition === null ? '' : partitionPrefix(partition)) + encoder.encode([]).slice(0, 1)
+  return columns.reduce((keys, [key]) => keys + key!.start, start)
 }
 
 function rangeOf(prefix: string, { start, end }: KeyInterval): RowRange {

@@ -20,7 +20,9 @@ export function isNamed(useIndex: UseIndex | null, { ddoc, name }: JsonIndex): b
 }
 
 /** Whether each document of the result has a row. Documents without a field of the sort are not in the result. */
-function hasAllMatches({ sort }: PlannedQuery, { required }: SelectorFields, { fields }: JsonIndex): boolean {
+export function hasAllMatches(
+  { sort }: PlannedQuery, { required }: SelectorFields, { fields }: JsonIndex,
+): boolean {
   return fields.every(({ name }) =>
     required.has(name) || name === '_id' || name === '_rev' || sort.some(sorted => sorted.name === name))
 }

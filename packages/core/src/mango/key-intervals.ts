@@ -126,6 +126,11 @@ export function isOneKey({ start, end }: KeyInterval): boolean {
   return end === afterKeysWith(start)
 }
 
+/** Whether the intervals contain the keys of one value only. */
+export function isFixed(intervals: KeyIntervals): boolean {
+  return intervals.length === 1 && isOneKey(intervals[0]!)
+}
+
 function narrowField(fields: FieldIntervals, name: string, intervals: KeyIntervals): void {
   const present = fields.get(name)
   if (intervals !== all) fields.set(name, present === undefined ? intervals : intersection(present, intervals))

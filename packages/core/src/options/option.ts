@@ -23,6 +23,13 @@ export interface Option<Value> {
   /** The value is shown as `****` in error messages. */
   readonly secret: boolean
   /**
+   * The option can be changed in the configuration files and the environment only, not over HTTP. This protects paths
+   * and programs of the machine, and settings that decide who can join the cluster.
+   */
+  readonly filesOnly: boolean
+  /** A change over HTTP applies to all nodes whose own files and environment do not set the option. */
+  readonly clusterWide: boolean
+  /**
    * @param text the value as an INI file has it
    * @throws Error whose message says what is allowed
    */
@@ -34,6 +41,8 @@ export interface OptionFacts<Value> {
   readonly effect: 'live' | 'restart'
   readonly help: string
   readonly secret?: boolean
+  readonly filesOnly?: boolean
+  readonly clusterWide?: boolean
 }
 
 /** @param name `section/key` */
@@ -46,6 +55,7 @@ export function option<Value>(
     kind: type.kind, unit: type.unit,
     default: facts.default, defaultText: type.format(facts.default),
     help: facts.help, effect: facts.effect, secret: facts.secret ?? false,
+    filesOnly: facts.filesOnly ?? false, clusterWide: facts.clusterWide ?? false,
     parse: text => type.parse(text),
   }
 }

@@ -40,6 +40,20 @@ export class ExactSum {
     else this.#expand(value)
   }
 
+  /** Adds a number as often as `count` says. @throws ReduceFailure as `add` */
+  addTimes(value: number, count: number): void {
+    const product = value * count
+    // Such a product is exact. Other numbers are doubled, which is exact too, as long as they stay finite.
+    if (Number.isSafeInteger(product) && Number.isInteger(value)) return this.add(product)
+    let term = value
+    let left = count
+    for (; left > 1 && Number.isFinite(term * 2); left = Math.floor(left / 2)) {
+      if (left % 2 === 1) this.add(term)
+      term *= 2
+    }
+    for (; left > 0; left--) this.add(term)
+  }
+
   /** Adds the square of a number: that of an integer exactly, that of another number rounded to a double. */
   addSquare(value: number): void {
     const square = value * value

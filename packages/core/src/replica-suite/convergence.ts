@@ -147,6 +147,15 @@ export function digestCases(fixture: ReplicaFixture): void {
       assert.deepEqual(rows.find(row => row.id === 'doc7')?.leaves.map(leaf => leaf.revision), ['1-bb', '1-aa'])
     })
 
+    it('distinguish leaves of the same generation', async () => {
+      const other = await fixture.another()
+      await fixture.store(revision('doc', 2, ['b1', 'aa']))
+      await other.storeRevisions({ revisions: [revision('doc', 2, ['b2', 'aa'])], revsLimit }, context)
+      assert.notDeepEqual(
+        await fixture.replica.upkeep.digestDocuments(1, context), await other.upkeep.digestDocuments(1, context),
+      )
+    })
+
     it('list their documents in the byte order of ids', async () => {
       const ids = ['a', 'Z', 'b0', 'b', 'é', '\u{1F600}', '\uFFFD', '~']
       await fixture.edits(ids.map(id => documentEdit(id, {})))

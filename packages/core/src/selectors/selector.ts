@@ -39,12 +39,42 @@ export type Selector =
 /** The selector `{}`. */
 export const everything: Selector = Object.freeze({ kind: 'everything', operands: [] })
 
-/** @throws SelectorError, also when the parse takes more than `selectorStepsMax` steps */
-export function parseSelector(value: unknown): Selector {
+function hasId(exists: boolean): Selector {
+  return { kind: 'field', path: ['_id'], test: { operator: '$exists', exists }, negated: false }
+}
+
+/**
+ * What `{}` means as a part of a selector: CouchDB demands that the document equals `{}`, which no document does. So
+ * its negation is true for all documents.
+ */
+const nothing: Selector = Object.freeze({ kind: 'and', operands: [hasId(true), hasId(false)] })
+
+/**
+ * @param conditionsMax the largest number of conditions, those of elements and keys included
+ * @throws SelectorError, also when the parse takes more than `selectorStepsMax` steps
+ */
+export function parseSelector(value: unknown, conditionsMax = Infinity): Selector {
   if (!isJsonObject(value)) {
     throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown(value)}`)
   }
-  return readSelector(value, null, { effort: new Effort('Reading the selector'), isOfElement: false })
+  if (Object.keys(value).length === 0) return everything
+  const effort = new Effort('Reading the selector')
+  const selector = readSelector(value, null, { effort, isOfElement: false })
+  if (conditionsMax < Infinity) checkConditions(countConditions(selector), conditionsMax)
+  return selector
+}
+
+function checkConditions(conditions: number, conditionsMax: number): void {
+  if (conditions <= conditionsMax) return
+  const limit = `at most ${conditionsMax} are allowed (mango/selector_conditions_max)`
+  const advice = '$in and $nin test many values in one condition'
+  throw new SelectorError('bad_arg', `The selector has ${conditions} conditions, and ${limit}; ${advice}.`)
+}
+
+/** Returns the number of tests of values in a selector, those of elements and keys included. */
+function countConditions(selector: Selector): number {
+  if (selector.kind !== 'field') return selector.operands.reduce((sum, operand) => sum + countConditions(operand), 0)
+  return 'selector' in selector.test ? 1 + countConditions(selector.test.selector) : 1
 }
 
 interface Reading {
@@ -65,7 +95,7 @@ const negatedOperators: Readonly<Record<string, FieldTest['operator']>> = {
 function readSelector(value: unknown, path: FieldPath | null, reading: Reading): Selector {
   if (!isJsonObject(value)) return field(path, { operator: '$eq', value })
   const members = Object.entries(value)
-  if (members.length === 0) return path === null ? everything : field(path, { operator: '$eq', value })
+  if (members.length === 0) return path === null ? nothing : field(path, { operator: '$eq', value })
   const conditions = members.map(([name, argument]) => readMember(name, argument, path, reading))
   return conditions.length === 1 ? conditions[0]! : { kind: 'and', operands: conditions }
 }

@@ -1,5 +1,6 @@
 /** The patterns of `$regex`. Users write them, so their evaluation must be bounded in time. */
 import type { Effort } from './effort.ts'
+import { convertPattern, endAnchor, UnsupportedPattern } from './perl-pattern.ts'
 import { SelectorError } from './selector-error.ts'
 
 /** Longest `$regex`, in characters. */
@@ -41,7 +42,8 @@ export class TextPattern {
     effort.spend(characterSteps * source.length + unicodeClassSteps * (source.match(/\\p/gi)?.length ?? 0))
     this.source = source
     this.#pattern = readPattern(source)
-    const plain = source.replace(/\\./gs, '_').replace(/\[[^\]]*\]/g, '_')
+    // The estimate is of the pattern that is executed, because comments and quotes of PCRE can hide repetitions.
+    const plain = this.#pattern.source.replaceAll(endAnchor, '_').replace(/\\./gs, '_').replace(/\[[^\]]*\]/g, '_')
     this.#repetitions = /\)[*+{]/.test(plain) ? Number.POSITIVE_INFINITY : countOf(plain, /[*+{]/g)
     this.#choices = 2 ** countOf(plain, /(?<![(*+?])\?/g) * alternativesMax(plain)
   }
@@ -71,48 +73,29 @@ function alternativesMax(plain: string): number {
   return groups === 0 ? 1 : (1 + bars / groups) ** groups
 }
 
-/** Anchors of PCRE, in JavaScript: the begin and the end of the text, and the end before a last line break, too. */
-const anchors: Readonly<Record<string, string>> = {
-  '\\A': '(?<![^])', '\\z': '(?![^])', '\\Z': '(?=\\n?(?![^]))',
-}
-/** Classes of PCRE within brackets, such as `[:alpha:]`, in JavaScript. They contain ASCII characters only. */
-const namedClasses: Readonly<Record<string, string>> = {
-  alnum: 'A-Za-z0-9', alpha: 'A-Za-z', blank: ' \\t', digit: '0-9', lower: 'a-z', space: ' \\t-\\r',
-  graph: '!-~', print: ' -~', punct: '!-\\/:-@\\[-`{-~', upper: 'A-Z', word: '\\w', xdigit: '0-9A-Fa-f',
-}
-
-/** Converts what PCRE writes in another way than JavaScript. */
-function convert(source: string): string {
-  return source.replace(/\\[^]|\[:(\w+):\]/g, (part, name: string | undefined) => {
-    if (name === undefined) return anchors[part] ?? part
-    if (!Object.hasOwn(namedClasses, name)) throw new SyntaxError(`there is no class ${part}`)
-    return namedClasses[name]!
-  })
-}
-
-/**
- * Reads a pattern of PCRE. A leading group of flags, such as `(?i)`, some anchors and the names of classes are
- * converted; the rest must suit JavaScript.
- */
 function readPattern(source: string): RegExp {
   if (source.length > selectorRegexLengthMax) {
     throw badPattern(
       JSON.stringify(`a pattern of ${source.length} characters; at most ${selectorRegexLengthMax}`),
     )
   }
-  const flags = /^\(\?([ims]+)\)/.exec(source)
-  const [body, options] = flags === null
-    ? [source, '']
-    : [source.slice(flags[0].length), [...new Set(flags[1])].join('')]
   try {
-    return new RegExp(convert(body), `${options}u`)
-  } catch {
-    // Escapes of letters without a meaning are errors only with the flag `u`; try again without it.
-  }
-  try {
-    return new RegExp(convert(body), options)
+    const { source: converted, flags } = convertPattern(source)
+    return withOrWithoutUnicode(converted, flags)
   } catch (error) {
-    throw badPattern(JSON.stringify(source), { cause: error })
+    const why = error instanceof UnsupportedPattern ? `: ${error.message}` : ''
+    throw badPattern(`${JSON.stringify(source)}${why}`, { cause: error })
+  }
+}
+
+/** @throws SyntaxError */
+function withOrWithoutUnicode(source: string, flags: string): RegExp {
+  try {
+    return new RegExp(source, `${flags}u`)
+  } catch (error) {
+    // Escapes of letters without a meaning are errors only with the flag `u`. Properties need this flag.
+    if (/\\[pP]\{/.test(source)) throw error
+    return new RegExp(source, flags)
   }
 }
 

@@ -59,6 +59,19 @@ describe('aggregation', () => {
     expect(aggregate(request, texts.toReversed())).to.deep.equal(expected)
   })
 
+  it('groups equal texts, and adds a document as often as it is there', () => {
+    const request = { group_by: ['a'], aggregates: { n: { $count: true }, sum: { $sum: 'b' }, b: { $distinct: 'a' } } }
+    const aggregation = new Aggregation(parseAggregateQuery(request))
+    aggregation.add({ a: '\u00e9', b: 0.1 }, 10)
+    aggregation.add({ a: 'e\u0301', b: 1e308 }, 3)
+    aggregation.add({ a: 'e\u0301', b: -1e308 }, 3)
+    aggregation.add({ a: 'e', b: 7 }, 1_000_000)
+    expect(aggregation.rows().map(row => JSON.parse(row) as Row)).to.deep.equal([
+      { key: { a: 'e' }, value: { n: 1_000_000, sum: 7_000_000, b: ['e'] } },
+      { key: { a: 'e\u0301' }, value: { n: 16, sum: 1, b: ['e\u0301'] } },
+    ])
+  })
+
   it('sums exactly', () => {
     const numbers = [1e16, 1, -1e16, 0.1, 0.2, -0.1, -0.2].map(a => ({ a }))
     expect(aggregate({ aggregates: { sum: { $sum: 'a' } } }, numbers)[0]!.value).to.deep.equal({ sum: 1 })
@@ -135,26 +148,27 @@ function order(a: unknown, b: unknown): number {
   return left < right ? -1 : left > right ? 1 : json < other ? -1 : json > other ? 1 : 0
 }
 
+/** Returns the first one of values that have the same sort key. */
+function firstOfEqual(sorted: readonly unknown[]): readonly unknown[] {
+  return sorted.filter((value, at) => at === 0 || encoder.encode(sorted[at - 1]) !== encoder.encode(value))
+}
+
 function naive(groupBy: readonly string[], documents: readonly JsonObject[]): readonly Row[] {
   const at = (each: JsonObject, name: string): readonly unknown[] => {
     const field = fieldAt(each, parseFieldPath(name))
     return field.kind === 'found' ? [field.value] : []
   }
-  const keys = new Map(documents.map(each => {
-    const key = groupBy.map(name => at(each, name))
-    return [JSON.stringify(key), key]
-  }))
-  if (groupBy.length === 0) keys.set('[]', [])
-  return [...keys].sort(([, a], [, b]) => order(a, b)).map(([text, key]) => {
-    const members = documents.filter(each => JSON.stringify(groupBy.map(name => at(each, name))) === text)
+  const keyOf = (each: JsonObject): readonly (readonly unknown[])[] => groupBy.map(name => at(each, name))
+  const keys = firstOfEqual(groupBy.length === 0 ? [[]] : documents.map(keyOf).toSorted(order)) as unknown[][][]
+  return keys.map(key => {
+    const members = documents.filter(each => encoder.encode(keyOf(each)) === encoder.encode(key))
     const values = members.flatMap(each => at(each, 'b'))
     const numbers = values.filter(each => typeof each === 'number')
     const sorted = values.toSorted(order)
     const sum = numbers.reduce((total, each) => total + each, 0)
-    const distinct = [...new Map(sorted.map(each => [JSON.stringify(each), each])).values()]
     const result = {
       n: members.length, has: values.length, sum, avg: numbers.length === 0 ? null : sum / numbers.length,
-      min: sorted[0] ?? null, max: sorted.at(-1) ?? null, values: distinct,
+      min: sorted[0] ?? null, max: sorted.at(-1) ?? null, values: firstOfEqual(sorted),
     }
     const shown = Object.fromEntries(groupBy.flatMap((name, place) => key[place]!.length === 0
       ? []

@@ -1,5 +1,7 @@
 /**
- * The accounts of administrators and users by their names. Administrators, from section `[admins]`, take precedence.
+ * The accounts of administrators and users by their names. Administrators, from section `[admins]`, take precedence. An
+ * administrator who has a document of a user too has the roles of the document in addition. Their rights do not depend
+ * on it, so an administrator never waits long for the document, and may have the roles of an older revision.
  *
  * The accounts of users are read from the database of users and kept in memory, so that a request with credentials
  * normally reads nothing. An account is used for `confirmMs` after the begin of its reading. When this node writes the
@@ -10,7 +12,7 @@ import { ApiError } from '@sectional/core'
 import {
   userIdPrefix, usersDatabase, type ControlPlane, type Coordinator, type DatabaseRecord,
 } from '@sectional/cluster'
-import type { Clock } from '@sectional/runtime'
+import { sleep, type Clock } from '@sectional/runtime'
 import { parseAdminHash } from './admin-password.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -18,6 +20,8 @@ import { accountOf, isUserName, type Account } from './user-account.ts'
 
 /** Time for which an account that was read is used, in milliseconds. */
 const confirmMs = 3_000
+/** Time for which the login of an administrator waits for the document, in milliseconds. */
+const administratorWaitMs = 1_000
 
 export interface AccountsParts {
   readonly configuration: Configuration
@@ -39,6 +43,12 @@ interface Entry {
   readonly account: Account | null
 }
 
+interface Administrator {
+  readonly stored: string
+  readonly document: Account | null
+  readonly account: Account | null
+}
+
 interface Reading { readonly incarnation: string | undefined; result?: Promise<Account | null> }
 
 export class Accounts {
@@ -46,18 +56,21 @@ export class Accounts {
   readonly #entries: BoundedMap<string, Entry>
   /** Readings whose results are still wanted. `forget` removes one, so that its result is not kept. */
   readonly #readings = new Map<string, Reading>()
-  readonly #administrators: BoundedMap<string, { readonly stored: string; readonly account: Account | null }>
+  readonly #administrators: BoundedMap<string, Administrator>
+  /** Administrators whose document could not be read, with the monotonic milliseconds until which it is not tried. */
+  readonly #unreadable: BoundedMap<string, number>
 
   constructor(parts: AccountsParts) {
     this.#parts = parts
     this.#entries = new BoundedMap(parts.accountsMax)
     this.#administrators = new BoundedMap(parts.accountsMax)
+    this.#unreadable = new BoundedMap(parts.accountsMax)
   }
 
   /** Returns the account if it is known without a wait, null if there is none, and undefined if it must be read. */
   current(name: string): Account | null | undefined {
     const stored = this.#parts.configuration.get('admins', name)
-    if (stored !== undefined) return this.#administrator(name, stored)
+    if (stored !== undefined) return this.#currentAdministrator(name, stored)
     if (!isUserName(name)) return null
     const entry = this.#entries.get(name)
     return entry !== undefined && entry.incarnation === this.#database()?.incarnation
@@ -72,6 +85,11 @@ export class Accounts {
   async open(name: string): Promise<Account | null> {
     const current = this.current(name)
     if (current !== undefined) return current
+    const stored = this.#parts.configuration.get('admins', name)
+    return stored === undefined ? this.#openUser(name) : this.#openAdministrator(name, stored)
+  }
+
+  async #openUser(name: string): Promise<Account | null> {
     if (this.#parts.control.state() === null) throw unavailable()
     const db = this.#database()
     const running = this.#readings.get(name)
@@ -86,6 +104,7 @@ export class Accounts {
   forget(name: string): void {
     this.#entries.delete(name)
     this.#readings.delete(name)
+    this.#unreadable.delete(name)
   }
 
   #database(): DatabaseRecord | undefined {
@@ -120,13 +139,52 @@ export class Accounts {
     if (this.#readings.get(name) === reading) this.#entries.set(name, entry)
   }
 
-  #administrator(name: string, stored: string): Account | null {
+  /** Returns undefined when the document must be read first. An old one is read again in the background. */
+  #currentAdministrator(name: string, stored: string): Account | null | undefined {
+    const db = this.#database()
+    const now = this.#parts.clock.monotonic()
+    if (db === undefined || !isUserName(name)) return this.#administrator(name, stored, null)
+    const entry = this.#entries.get(name)
+    if (entry === undefined || entry.incarnation !== db.incarnation) {
+      return this.#isUnreadable(name, now) ? this.#administrator(name, stored, null) : undefined
+    }
+    if (now - entry.readAt >= confirmMs && !this.#readings.has(name) && !this.#isUnreadable(name, now)) {
+      void this.#tryToRead(name)
+    }
+    return this.#administrator(name, stored, entry.account)
+  }
+
+  #isUnreadable(name: string, now: number): boolean {
+    return now < (this.#unreadable.get(name) ?? -Infinity)
+  }
+
+  async #openAdministrator(name: string, stored: string): Promise<Account | null> {
+    const waited = new AbortController()
+    const timeout = sleep(this.#parts.clock, administratorWaitMs, waited.signal).then(() => null)
+    const document = await Promise.race([this.#tryToRead(name), timeout])
+    waited.abort()
+    if (document === null) this.#unreadable.set(name, this.#parts.clock.monotonic() + confirmMs)
+    return this.#administrator(name, stored, document?.account ?? null)
+  }
+
+  /** Reads the document of an administrator. Resolves to null when it cannot be read. */
+  async #tryToRead(name: string): Promise<{ readonly account: Account | null } | null> {
+    try {
+      return { account: await this.#openUser(name) }
+    } catch {
+      this.#unreadable.set(name, this.#parts.clock.monotonic() + confirmMs)
+      return null
+    }
+  }
+
+  /** @param document the account of the document of the same name; null: there is none */
+  #administrator(name: string, stored: string, document: Account | null): Account | null {
     const known = this.#administrators.get(name)
-    if (known?.stored === stored) return known.account
+    if (known?.stored === stored && known.document === document) return known.account
     const hash = parseAdminHash(stored)
-    const user = { name, roles: ['_admin'], admin: true }
+    const user = { name, roles: ['_admin', ...document?.user.roles ?? []], admin: true }
     const account = hash === null ? null : { user, hash, oneTimeSecret: null, isConflicted: false }
-    this.#administrators.set(name, { stored, account })
+    this.#administrators.set(name, { stored, document, account })
     return account
   }
 }

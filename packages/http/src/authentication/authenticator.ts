@@ -12,8 +12,8 @@ import { BoundedMap } from './bounded-map.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
 import { OneTimePasswords } from './one-time-passwords.ts'
-import { derivedKeyBytes, digestOf, verifyPassword } from './password-hash.ts'
-import type { Lockout } from './lockout.ts'
+import { administratorBounds, derivedKeyBytes, digestOf, verifyPassword } from './password-hash.ts'
+import type { Attempt, Lockout } from './lockout.ts'
 import type { PasswordQueue } from './password-queue.ts'
 import { anonymous, type User } from '../request/user.ts'
 
@@ -34,10 +34,16 @@ export interface AuthenticatorParts {
   >
 }
 
+/** A request with credentials. */
+export interface Client {
+  /** Address of the client. */
+  readonly clientAddress: string
+  readonly requestId: string
+}
+
 /** A login with a name and a password. */
 export interface Login extends BasicCredentials {
-  /** Address of the client. */
-  readonly address: string
+  readonly client: Client
   /** The second factor, which may be empty. Null: the credentials cannot have one. */
   readonly token: string | null
 }
@@ -71,19 +77,18 @@ export class Authenticator {
   /**
    * Returns the user, synchronously when the credentials and the account are cached.
    *
-   * @param address of the client
    * @throws ApiError `unauthorized` for a wrong name or password and for an account with conflicts, `forbidden` for a
    * locked account and for an iteration count outside the server's bounds, `bad_request` for a malformed header
    */
-  authenticate(authorization: string | undefined, address: string): User | Promise<User> {
+  authenticate(authorization: string | undefined, client: Client): User | Promise<User> {
     if (authorization === undefined) return anonymous
     const fingerprint = hash('sha256', this.#key + authorization, 'base64')
     const known = this.#verified.get(fingerprint)
     if (known !== undefined && this.#parts.accounts.current(known.name) === known.account) {
-      return this.#repeat(known, address).user ?? refuse()
+      return this.#repeat(known, client).user ?? refuse()
     }
     const credentials = parseBasicCredentials(authorization)
-    return credentials === null ? anonymous : this.#authenticate(fingerprint, { ...credentials, address, token: null })
+    return credentials === null ? anonymous : this.#authenticate(fingerprint, { ...credentials, client, token: null })
   }
 
   /**
@@ -97,7 +102,7 @@ export class Authenticator {
     const { oneTimeSecret } = account
     if (oneTimeSecret === null) return account
     if (this.#tokens.use(account.user.name, oneTimeSecret, login.token ?? '')) return account
-    this.#parts.lockout.addFailure({ address: login.address, name: login.name, account })
+    this.#parts.lockout.addFailure(attemptOf(login.client, login.name, account))
     return null
   }
 
@@ -109,9 +114,9 @@ export class Authenticator {
   async #check(fingerprint: string, login: Login): Promise<Verified> {
     const account = await this.#parts.accounts.open(login.name)
     const known = this.#verified.get(fingerprint)
-    if (known?.account === account) return this.#repeat(known, login.address)
+    if (known?.account === account) return this.#repeat(known, login.client)
     const running = this.#running.get(fingerprint)
-    if (running?.account === account) return this.#repeat(await running.outcome, login.address)
+    if (running?.account === account) return this.#repeat(await running.outcome, login.client)
     const check = { account, outcome: this.#verify(fingerprint, login, account) }
     this.#running.set(fingerprint, check)
     try {
@@ -122,22 +127,23 @@ export class Authenticator {
   }
 
   /** Returns an outcome to a client again. @throws ApiError `forbidden` when the account is locked for the client */
-  #repeat(verified: Verified, address: string): Verified {
-    const attempt = { address, name: verified.name, account: verified.account }
+  #repeat(verified: Verified, client: Client): Verified {
+    const attempt = attemptOf(client, verified.name, verified.account)
     if (verified.user === null) this.#parts.lockout.addFailure(attempt)
     else this.#parts.lockout.check(attempt)
     return verified
   }
 
   async #verify(
-    fingerprint: string, { name, password, address, token }: Login, account: Account | null,
+    fingerprint: string, { name, password, client, token }: Login, account: Account | null,
   ): Promise<Verified> {
     if (account !== null) requireNoConflicts(account)
     const { lockout, passwords } = this.#parts
+    const { clientAddress: address } = client
     const source = JSON.stringify([address, name])
     const known = this.#knownSources.get(source) ?? false
     const needsToken = account !== null && account.oneTimeSecret !== null && token === null
-    const right = await lockout.watch({ address, name, account }, async () => {
+    const right = await lockout.watch(attemptOf(client, name, account), async () => {
       const isRight = await passwords.run({ address, name, known }, () => this.#isRight(password, account))
       return isRight && !needsToken
     })
@@ -159,7 +165,8 @@ export class Authenticator {
   async #isRight(password: string, account: Account | null): Promise<boolean> {
     const { machine, options } = this.#parts
     const stored = account?.hash ?? null
-    if (stored !== null && await verifyPassword(password, stored, machine, options)) return true
+    const bounds = account?.user.admin ? administratorBounds : options
+    if (stored !== null && await verifyPassword(password, stored, machine, bounds)) return true
     const rounds = stored === null || stored.scheme === 'simple' ? 0 : stored.iterations
     if (rounds >= options.passwordIterations) return false
     const digest = digestOf(options.passwordDigest)
@@ -167,6 +174,10 @@ export class Authenticator {
     await machine.pbkdf2(password, salt, options.passwordIterations - rounds, derivedKeyBytes[digest], digest)
     return false
   }
+}
+
+function attemptOf(client: Client, name: string, account: Account | null): Attempt {
+  return { address: client.clientAddress, requestId: client.requestId, name, account }
 }
 
 function refuse(): never {

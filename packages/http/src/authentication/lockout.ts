@@ -9,6 +9,7 @@ import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { Clock, Log } from '@sectional/runtime'
 import type { HttpOptions } from '../settings/http-options.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { Account } from './user-account.ts'
 import { BoundedMap } from './bounded-map.ts'
 
@@ -18,6 +19,7 @@ const plainLengthMax = 128
 export interface LockoutParts {
   readonly clock: Clock
   readonly log: Log
+  readonly audit: Audit
   readonly options: Pick<HttpOptions, 'lockoutMode' | 'lockoutThreshold' | 'lockoutEntriesMax' | 'lockoutMs'>
 }
 
@@ -25,6 +27,7 @@ export interface LockoutParts {
 export interface Attempt {
   /** Address of the client. */
   readonly address: string
+  readonly requestId: string
   readonly name: string
   /** Null: there is no such account. */
   readonly account: Account | null
@@ -85,8 +88,8 @@ export class Lockout {
     }
   }
 
-  #count(key: string, { address, name }: Attempt): void {
-    const { log, options } = this.#parts
+  #count(key: string, { address, requestId, name }: Attempt): void {
+    const { audit, log, options } = this.#parts
     const entry = this.#find(key) ?? this.#create(key)
     entry.failures++
     if (entry.failures !== options.lockoutThreshold) return
@@ -94,6 +97,10 @@ export class Lockout {
     log.warn({ peer: address, user: name.slice(0, plainLengthMax), failures: entry.failures, seconds },
       options.lockoutMode === 'enforce' ? 'an account is locked for a client after wrong passwords'
         : 'a client has sent many wrong passwords for an account')
+    audit.record({
+      event: 'account_locked', user: name, address, requestId,
+      details: { failures: entry.failures, seconds, refused: options.lockoutMode === 'enforce' },
+    })
   }
 
   #isFull(entry: Entry | undefined): boolean {

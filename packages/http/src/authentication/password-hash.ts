@@ -2,12 +2,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '@sectional/core'
 import type { Machine, PasswordDigest } from '@sectional/runtime'
+import { iterationsMax } from '../settings/authentication-options.ts'
 
 export type PasswordHash =
   | {
     /** `simple+pbkdf2`: PBKDF2 of the hexadecimal text of the `simple` hash. */
     readonly scheme: 'pbkdf2' | 'simple+pbkdf2'
-    readonly digest: PasswordDigest
+    /** Null: one that is not known. */
+    readonly digest: PasswordDigest | null
     /** Hexadecimal. */
     readonly derived: string
     readonly salt: string
@@ -29,10 +31,13 @@ export function digestOf(name: Exclude<PasswordDigest, 'sha1'> | 'sha'): Passwor
 /** Hashes whose iteration counts are outside these bounds are refused. */
 export interface IterationBounds { readonly passwordIterationsMin: number; readonly passwordIterationsMax: number }
 
+/** The bounds for administrators. Those of the options do not apply, so that they cannot lock all of them out. */
+export const administratorBounds: IterationBounds = { passwordIterationsMin: 1, passwordIterationsMax: iterationsMax }
+
 /**
  * Returns whether the password matches the hash.
- * @throws ApiError `forbidden` for an iteration count outside the server's bounds, so that a copied hash cannot block
- * the thread pool
+ * @throws ApiError `forbidden` for an unknown digest, and for an iteration count outside the server's bounds, so that a
+ * copied hash cannot block the thread pool
  */
 export async function verifyPassword(
   password: string, hash: PasswordHash, machine: Machine,
@@ -41,6 +46,7 @@ export async function verifyPassword(
   const expected = Buffer.from(hash.derived, 'hex')
   if (hash.scheme === 'simple') return equal(Buffer.from(simpleHash(password, hash.salt), 'hex'), expected)
   const { iterations, salt, digest } = hash
+  if (digest === null) throw new ApiError('forbidden', 'PRF is invalid')
   if (iterations > passwordIterationsMax) {
     throw new ApiError('forbidden', 'Iteration count is too high for this server')
   }

@@ -8,7 +8,10 @@ export interface PasswordHasherParts {
   readonly passwords: PasswordQueue
   readonly machine: Machine
   readonly random: Random
-  readonly options: Pick<HttpOptions, 'passwordScheme' | 'passwordDigest' | 'passwordIterations'>
+  readonly options: Pick<
+    HttpOptions,
+    'passwordScheme' | 'passwordDigest' | 'passwordIterations' | 'passwordIterationsMin' | 'passwordIterationsMax'
+  >
 }
 
 /** The members of a user's document that a hash consists of. A document has none that are not in its hash. */
@@ -34,11 +37,12 @@ export class PasswordHasher {
    */
   async hash(password: string, source: PasswordSource, salt = this.#newSalt()): Promise<HashMembers> {
     const { passwords, machine, options } = this.#parts
-    const { passwordScheme, passwordDigest: prf, passwordIterations: iterations } = options
+    const { passwordScheme, passwordDigest: prf } = options
     if (passwordScheme === 'simple') {
       return { password_scheme: 'simple', salt, password_sha: simpleHash(password, salt) }
     }
     const digest = digestOf(prf)
+    const iterations = this.#iterations()
     const derived = await passwords.run(
       source, () => machine.pbkdf2(password, salt, iterations, derivedKeyBytes[digest], digest),
     )
@@ -52,9 +56,15 @@ export class PasswordHasher {
    * of the scheme `simple`, which would be weaker.
    */
   isOutdated(hash: PasswordHash): boolean {
-    const { passwordScheme, passwordDigest, passwordIterations } = this.#parts.options
+    const { passwordScheme, passwordDigest } = this.#parts.options
     if (passwordScheme === 'simple') return false
-    return hash.scheme !== 'pbkdf2' || hash.digest !== digestOf(passwordDigest) || hash.iterations < passwordIterations
+    return hash.scheme !== 'pbkdf2' || hash.digest !== digestOf(passwordDigest) || hash.iterations < this.#iterations()
+  }
+
+  /** Returns the iterations of a new hash, which are within the bounds outside which logins are refused. */
+  #iterations(): number {
+    const { passwordIterations, passwordIterationsMin: min, passwordIterationsMax: max } = this.#parts.options
+    return Math.min(Math.max(passwordIterations, min), max)
   }
 
   #newSalt(): string {

@@ -15,6 +15,7 @@ import type { TokenAuthentication } from './token-authentication.ts'
 export interface AuthenticatedRequest {
   readonly exchange: Pick<HttpExchange, 'headers'>
   readonly clientAddress: string
+  readonly requestId: string
 }
 
 export interface Identity {
@@ -51,8 +52,7 @@ export class RequestAuthentication {
       cookie: ({ exchange: { headers: { cookie } } }) => cookie === undefined ? null : sessions.find(cookie),
       proxy: ({ exchange: { headers } }) => identity(proxy.find(headers)),
       jwt: ({ exchange: { headers: { authorization } } }) => later(tokens.find(authorization)),
-      default: ({ exchange: { headers: { authorization } }, clientAddress }) =>
-        later(authenticator.authenticate(authorization, clientAddress)),
+      default: request => later(authenticator.authenticate(request.exchange.headers.authorization, request)),
     }
   }
 

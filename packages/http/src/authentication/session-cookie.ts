@@ -62,7 +62,7 @@ function malformed(): ApiError {
  * ignored; without a known name the result is `sha256`.
  */
 export function signatureDigests(names: readonly string[]): readonly string[] {
-  const known = names.flatMap(name => digestNames[name] ?? [])
+  const known = names.flatMap(name => Object.hasOwn(digestNames, name) ? digestNames[name]! : [])
   return known.length > 0 ? known : ['sha256']
 }
 

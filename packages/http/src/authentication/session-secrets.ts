@@ -1,7 +1,9 @@
 /**
  * The secrets that sign session cookies. The current one is `chttpd_auth/secret` when it is configured. Otherwise it is
  * the secret of the cluster, which is created at the first login and kept by the control plane, so that a session is
- * valid on every node. After a change the previous secret stays valid for the maximum age of a session.
+ * valid on every node. After a change the previous secret stays valid for the maximum age of a session. Each node
+ * remembers it in memory. When the secret is changed for all nodes, the previous one is also written to the metadata
+ * before the change, so that nodes which were away or start again accept it, too.
  */
 import type { ControlPlane } from '@sectional/cluster'
 import type { Clock, Random } from '@sectional/runtime'
@@ -12,11 +14,20 @@ const { section, key, name } = httpDeclarations.sessionSecret
 const secretBytes = 32
 /** Maximum number of previous secrets that are kept. */
 const previousMax = 4
+/** The previous secrets in the metadata: a JSON array of `PreviousSecret`, newest first. */
+const previousSection = 'session'
+const previousKey = 'previous_secrets'
+
+interface PreviousSecret {
+  readonly secret: string
+  /** Milliseconds since 1970 until which the secret is valid. */
+  readonly until: number
+}
 
 export interface SessionSecretsParts {
   readonly control: Pick<ControlPlane, 'state' | 'onChange' | 'setSetting'>
   readonly options: Pick<HttpOptions, 'sessionSecret' | 'sessionSeconds'>
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now'>
   readonly random: Random
 }
 
@@ -24,7 +35,10 @@ export class SessionSecrets {
   readonly #parts: SessionSecretsParts
   readonly #unsubscribe: () => void
   #newest: string | undefined
-  #previous: readonly { readonly secret: string; readonly until: number }[] = []
+  #previous: readonly PreviousSecret[] = []
+  /** The text of the metadata that was parsed last, and its secrets. */
+  #recorded: { readonly text: string | undefined; readonly secrets: readonly PreviousSecret[] } =
+    { text: undefined, secrets: [] }
   #making: Promise<void> | undefined
 
   constructor(parts: SessionSecretsParts) {
@@ -40,10 +54,12 @@ export class SessionSecrets {
   /** Returns the valid secrets, newest first. The list is empty before the first login. */
   valid(): readonly string[] {
     const newest = this.#look()
-    if (this.#previous.length === 0) return newest === undefined ? [] : [newest]
+    const recorded = this.#readRecorded()
+    if (this.#previous.length === 0 && recorded.length === 0) return newest === undefined ? [] : [newest]
     const now = this.#parts.clock.now()
     this.#previous = this.#previous.filter(({ until }) => now < until)
-    return [...(newest === undefined ? [] : [newest]), ...this.#previous.map(({ secret }) => secret)]
+    const previous = [...this.#previous, ...recorded.filter(({ until }) => now < until)].map(({ secret }) => secret)
+    return newest === undefined ? previous : [newest, ...previous]
   }
 
   /**
@@ -63,9 +79,15 @@ export class SessionSecrets {
     return control.setSetting(section, key, Buffer.from(random.bytes(secretBytes)).toString('hex'))
   }
 
+  #readRecorded(): readonly PreviousSecret[] {
+    const text = this.#parts.control.state()?.settings[`${previousSection}/${previousKey}`]
+    if (text !== this.#recorded.text) this.#recorded = { text, secrets: parsePrevious(text) }
+    return this.#recorded.secrets
+  }
+
   #look(): string | undefined {
-    const { control, clock, options } = this.#parts
-    const secret = options.sessionSecret !== '' ? options.sessionSecret : control.state()?.settings[name]
+    const { clock, options } = this.#parts
+    const secret = currentSecret(this.#parts)
     if (secret === this.#newest) return secret
     if (this.#newest !== undefined) {
       const until = clock.now() + options.sessionSeconds * 1000
@@ -74,4 +96,30 @@ export class SessionSecrets {
     this.#newest = secret
     return secret
   }
+}
+
+/**
+ * Writes the secrets that are valid now to the metadata, as previous ones. Call this before the secret of all nodes
+ * changes.
+ * @throws ApiError `service_unavailable` without a majority of the voters
+ */
+export async function recordPreviousSecrets(
+  parts: Pick<SessionSecretsParts, 'control' | 'options' | 'clock'>,
+): Promise<void> {
+  const { control, options, clock } = parts
+  const current = currentSecret(parts)
+  if (current === undefined) return
+  const now = clock.now()
+  const earlier = parsePrevious(control.state()?.settings[`${previousSection}/${previousKey}`])
+    .filter(({ secret, until }) => now < until && secret !== current)
+  const previous = [{ secret: current, until: now + options.sessionSeconds * 1000 }, ...earlier].slice(0, previousMax)
+  await control.setSetting(previousSection, previousKey, JSON.stringify(previous))
+}
+
+function currentSecret({ control, options }: Pick<SessionSecretsParts, 'control' | 'options'>): string | undefined {
+  return options.sessionSecret !== '' ? options.sessionSecret : control.state()?.settings[name]
+}
+
+function parsePrevious(text: string | undefined): readonly PreviousSecret[] {
+  return text === undefined ? [] : JSON.parse(text) as readonly PreviousSecret[]
 }

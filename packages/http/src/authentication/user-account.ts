@@ -51,8 +51,8 @@ function hashOf(members: Record<string, unknown>): PasswordHash | null {
   if (scheme === 'simple') return { scheme, derived, salt }
   if (scheme !== 'pbkdf2' && scheme !== 'simple+pbkdf2') return null
   const digest = typeof prf === 'string' && Object.hasOwn(digests, prf) ? digests[prf] : undefined
-  if (digest === undefined || !Number.isSafeInteger(iterations)) return null
-  return { scheme, digest, derived, salt, iterations: iterations as number }
+  if (!Number.isSafeInteger(iterations)) return null
+  return { scheme, digest: digest ?? null, derived, salt, iterations: iterations as number }
 }
 
 /** @throws ApiError `unauthorized` */

@@ -20,7 +20,9 @@ export function selectorFilter(
   if (!isJsonObject(body['selector'])) throw new ApiError('bad_request', 'Selector error: expected a JSON object')
   const { clock, machine } = services.runtime
   const budget = new PatternBudget(clock, machine)
-  const matches = readable(() => compileSelector(parseSelector(body['selector']), budget.testInTime))
+  const { selectorConditionsMax } = services.options
+  const matches = readable(() =>
+    compileSelector(parseSelector(body['selector'], selectorConditionsMax), budget.testInTime))
   const fits = (document: JsonObject): boolean => {
     budget.beginDocument()
     return readable(() => matches(document))

@@ -1,9 +1,10 @@
 /** Converts the response object of a function of a design document to a response. */
 import { ApiError, isJsonObject, type JsonObject } from '@sectional/core'
 import { hasBody, type HttpHeaders } from '@sectional/runtime'
+import { sessionCookieName } from '../authentication/session-cookie.ts'
 import { parseBody } from '../messages/body.ts'
 import { FunctionError } from '../messages/function-error.ts'
-import { jsonLine, plainHeaders, send } from '../messages/response.ts'
+import { jsonLine, plainHeaders, send, withoutSniffing } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { usualCase } from './header-case.ts'
@@ -115,6 +116,9 @@ function headerText(name: string, value: unknown): string {
   if (!headerName.test(name)) throw invalidResponse(`${brief(name)} is not the name of a header`)
   if (connectionHeaders.has(name)) throw invalidResponse(`A function must not set the header ${name}`)
   const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+  if (name === 'Set-Cookie' && String(text).includes(sessionCookieName)) {
+    throw invalidResponse('A function must not set the session cookie')
+  }
   if (typeof text === 'string' && headerValue.test(text)) return text
   throw invalidResponse(`${brief(value)} is not a value of the header ${name}`)
 }
@@ -180,6 +184,7 @@ export function responseHeaders(
   }
   const ours: HttpHeaders = {
     ...plainHeaders(request, services), ...frame.headers,
+    ...withoutSniffing,
     ...(options.sandboxResponses && { 'Content-Security-Policy': options.responsePolicy }),
   }
   return merged(defaults, headers, ours)

@@ -5,6 +5,7 @@ import { databaseInformation } from '../databases/database-information.ts'
 import { readBody } from '../messages/body.ts'
 import { Query } from '../request/query.ts'
 import type { RequestContext } from '../request/request-context.ts'
+import { virtualHostPath } from '../request/virtual-hosts.ts'
 import { splitPath, splitTarget } from '../request/request-path.ts'
 import { userContext } from '../request/user.ts'
 import type { Services } from '../services/services.ts'
@@ -88,9 +89,9 @@ async function sharedInformation(
   return info
 }
 
-/** Returns the segments of the path that the client sent. A rewritten request names it in a header. */
+/** Returns the segments of the path that the client sent. Requests to virtual hosts and rewritten ones name it. */
 function requestedPath(request: RequestContext, { options }: Services): readonly string[] {
-  const original = request.header('x-couchdb-requested-path')
+  const original = request.header(virtualHostPath) ?? request.header('x-couchdb-requested-path')
   return original === undefined ? request.segments : splitPath(splitTarget(original).path, options.plusIsSpace)
 }
 

@@ -1,13 +1,14 @@
 /** Makes a request for the path to which a rewrite leads. */
 import { ApiError } from '@sectional/core'
 import type { HttpExchange } from '@sectional/runtime'
+import { requireSameSiteRewrite } from '../messages/cross-site.ts'
 import { FunctionError } from '../messages/function-error.ts'
 import { Query } from '../request/query.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
 import { insecureRule, type RewrittenPath } from './rewrite-rules.ts'
-import { RewrittenExchange } from './rewritten-exchange.ts'
+import { RewrittenExchange } from '../request/rewritten-exchange.ts'
 
 /** What a rewrite function may change besides the path. */
 export interface RewriteChanges {
@@ -33,7 +34,8 @@ const reservedPrefixes = ['x-auth-couchdb-', 'x-forwarded-']
  * client's request.
  *
  * @param path relative to the design document
- * @throws ApiError `too_long`, `bad_request` after `chttpd/rewrite_limit` rewrites
+ * @throws ApiError `too_long`; `illegal_docid` for a path that is not valid Unicode; `forbidden` when another site uses
+ * a session to write
  * @throws FunctionError `insecure_rewrite_rule` for a path out of the database while `chttpd/secure_rewrites` is set;
  * `rewrite_error` for a header that a rewrite must not set
  */
@@ -44,9 +46,13 @@ export function rewriteRequest(
   const { database, exchange, params: [design] } = request
   const path = normalized([database.name, '_design', design!, ...segments])
   if (secureRewrites && path[0] !== database.name) throw insecureRule()
+  if (!path.every(segment => segment.isWellFormed())) {
+    throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
+  }
   const target = targetOf(path, query)
   if (target.length > uriLengthMax) throw new ApiError('too_long')
   const method = changes.method ?? (request.head ? 'HEAD' : request.method)
+  requireSameSiteRewrite(request, method)
   const body = changes.body ?? null
   const headers = headersOf(exchange, request.rewrites === 0, changes.headers ?? {}, body)
   request.rewrite(new RewrittenExchange(exchange, { method, target, headers, body }), path, new Query(query))
@@ -63,7 +69,9 @@ function normalized(segments: readonly string[]): readonly string[] {
 }
 
 function targetOf(path: readonly string[], query: RewrittenPath['query']): string {
-  const parameters = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+  // Parameters that are not UTF-8 have no percent-encoding. The handler that reads one reports the error.
+  const encode = (text: string): string => encodeURIComponent(text.toWellFormed())
+  const parameters = [...query].map(([name, value]) => `${encode(name)}=${encode(value)}`)
   return path.map(segment => `/${encodeSegment(segment)}`).join('')
     + (parameters.length === 0 ? '' : `?${parameters.join('&')}`)
 }

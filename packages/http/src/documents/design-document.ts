@@ -30,7 +30,7 @@ export function checkDesignDocument(body: Uint8Array, database: DatabaseRecord):
   }
   const { validate_doc_update: validate, language } = design
   if (validate !== undefined) {
-    requireType('validate_doc_update', validate, language === 'query' ? ['string', 'object'] : ['string'])
+    requireType('validate_doc_update', validate, language === 'query' ? ['object'] : ['string'])
     if (isJsonObject(validate)) checkSelector(validate)
   }
   for (const member of functionMembers) checkFunctions(member, design[member])

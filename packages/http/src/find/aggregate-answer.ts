@@ -9,7 +9,7 @@ import { suggestionHeaders } from './advice.ts'
 import type { AggregateRequest } from './aggregate-request.ts'
 import { answerMembers } from './answer-members.ts'
 import type { FindPlan } from './find-plan.ts'
-import { isExact, sourceOf } from './find-query.ts'
+import { isExact, scanTime, sourceOf } from './find-query.ts'
 
 /** Aggregates the matches, and writes a row for each group. */
 export async function answerAggregate(
@@ -34,16 +34,25 @@ export async function answerAggregate(
 }
 
 async function aggregateMatches(
-  { find, aggregate }: AggregateRequest, plan: FindPlan, request: RequestContext, { coordinator, options }: Services,
+  { find, aggregate }: AggregateRequest, plan: FindPlan, request: RequestContext, services: Services,
 ): Promise<AggregatedMatches> {
   const source = sourceOf(find, plan)
   if (source === null) return { rows: new Aggregation(aggregate).rows(), count: 0, statistics: nothingRead }
   const { selector, partition } = find
-  return coordinator.aggregateMatches(request.database, {
-    selector, source, aggregate, documents: plan.covering ? 'none' : 'winner', isExact: isExact(find, plan),
-    update: find.update && find.stale === false, timeoutMs: options.queryTimeoutMs,
+  const query = {
+    selector, source, aggregate, documents: plan.covering ? 'none' as const : 'winner' as const,
+    isExact: isExact(find, plan),
+    update: find.update && find.stale === false, timeoutMs: services.options.queryTimeoutMs,
     ...(partition !== undefined && { partition }),
-  }, request)
+  }
+  const time = scanTime(query, request, services)
+  try {
+    return await services.coordinator.aggregateMatches(request.database, query, time.context)
+  } catch (error) {
+    throw time.errorOf(error)
+  } finally {
+    time.stop()
+  }
 }
 
 const nothingRead = Object.freeze({

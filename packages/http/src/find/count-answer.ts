@@ -6,7 +6,7 @@ import type { Services } from '../services/services.ts'
 import { suggestionHeaders } from './advice.ts'
 import { answerMembers } from './answer-members.ts'
 import type { FindPlan } from './find-plan.ts'
-import { isExact, sourceOf } from './find-query.ts'
+import { isExact, scanTime, sourceOf } from './find-query.ts'
 import type { FindRequest } from './find-request.ts'
 
 const nothing: MatchCount = {
@@ -26,14 +26,22 @@ export async function answerCount(
 }
 
 async function countMatches(
-  find: FindRequest, plan: FindPlan, request: RequestContext, { coordinator, options }: Services,
+  find: FindRequest, plan: FindPlan, request: RequestContext, services: Services,
 ): Promise<MatchCount> {
   const source = sourceOf(find, plan)
   if (source === null) return nothing
   const { selector, partition } = find
-  return coordinator.countMatches(request.database, {
-    selector, source, documents: plan.covering ? 'none' : 'winner', isExact: isExact(find, plan),
-    update: find.update && find.stale === false, timeoutMs: options.queryTimeoutMs,
+  const query = {
+    selector, source, documents: plan.covering ? 'none' as const : 'winner' as const, isExact: isExact(find, plan),
+    update: find.update && find.stale === false, timeoutMs: services.options.queryTimeoutMs,
     ...(partition !== undefined && { partition }),
-  }, request)
+  }
+  const time = scanTime(query, request, services)
+  try {
+    return await services.coordinator.countMatches(request.database, query, time.context)
+  } catch (error) {
+    throw time.errorOf(error)
+  } finally {
+    time.stop()
+  }
 }

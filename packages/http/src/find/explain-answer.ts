@@ -3,6 +3,7 @@ import { selectorFields, selectorJson, type Selector } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
 import { adviceOf } from './advice.ts'
 import type { FindPlan } from './find-plan.ts'
+import { filterReasons, usedFilter, type RatedFilter } from './index-intersection.ts'
 import { noBookmark, type FindRequest } from './find-request.ts'
 import { allDocumentsIndex, listedIndex, type StoredIndex } from './stored-indexes.ts'
 
@@ -10,6 +11,8 @@ import { allDocumentsIndex, listedIndex, type StoredIndex } from './stored-index
 export function explanation(find: FindRequest, plan: FindPlan, request: RequestContext): object {
   const { limit, skip, fields, selector, advice } = find
   const { database } = request
+  const used = usedFilter(plan.filters)
+  const others = plan.filters.filter(filter => filter !== used)
   return {
     dbname: database.name,
     index: shownIndex(plan.index),
@@ -26,12 +29,26 @@ export function explanation(find: FindRequest, plan: FindPlan, request: RequestC
     covering: plan.covering,
     // CouchDB never sorts in memory, so the member is there only for queries that ask for it.
     ...(plan.sorted && { sort_in_memory: true }),
-    ...(advice && { advice: adviceOf(plan.suggestion, plan.rejected, database) }),
+    // Nor does it read two indexes.
+    ...(used && { intersection: { ...shownFilter(used), why: filterReasons.used } }),
+    ...(advice && {
+      advice: {
+        ...adviceOf(plan.suggestion, plan.rejected, database),
+        ...(others.length > 0 && {
+          not_intersected: others.map(filter => ({ ...shownFilter(filter), why: filterReasons[filter.verdict] })),
+        }),
+      },
+    }),
   }
 }
 
 function shownIndex(index: StoredIndex | null): object {
   return index === null ? allDocumentsIndex : listedIndex(index)
+}
+
+/** Shows a second index, and the estimated numbers of documents that are read without it and with it. */
+function shownFilter({ index, documentsAlone, documents }: RatedFilter): object {
+  return { index: listedIndex(index), ...(documents !== undefined && { documents_alone: documentsAlone, documents }) }
 }
 
 /** The options of the request as they were understood, in CouchDB's order. */

@@ -6,25 +6,43 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { adviceOf, suggestionHeaders } from './advice.ts'
 import type { FindRequest } from './find-request.ts'
+import { rateIntersections, type RatedFilter } from './index-intersection.ts'
 import { rangesOf } from './index-scan.ts'
 import { storedIndexes, type StoredIndex } from './stored-indexes.ts'
 
 export interface FindPlan extends QueryPlan<StoredIndex> {
   /** Whether the matches must be sorted, because they are not read in the order of `sort`. */
   readonly sorted: boolean
+  /** The indexes that could filter the rows of `index`; one of them may be used. */
+  readonly filters: readonly RatedFilter[]
 }
+
+/** The plan without the indexes that filter rows. */
+type SingleIndexPlan = Omit<FindPlan, 'filters'>
 
 /**
  * Chooses the index of a query. When several are equally good by what the selector says, the one with the fewest rows
  * in the range of the query is chosen.
  *
+ * @param readsAll whether all matches are read, whatever the limit of the request is
  * @throws ApiError `no_usable_index`, `invalid_index`
  */
 export async function planFind(
-  find: FindRequest, request: RequestContext, services: Services,
+  find: FindRequest, request: RequestContext, services: Services, readsAll = find.count,
 ): Promise<FindPlan> {
   const indexes = await storedIndexes(request, services)
   const query = plannedQuery(find, request)
+  const plan = await chooseIndex(find, query, indexes, request, services)
+  const { index: chosen, covering, sorted } = plan
+  const filters = chosen === null || covering
+    ? []
+    : await rateIntersections({ find, query, chosen, readsAll: readsAll || sorted }, indexes, request, services)
+  return { ...plan, filters }
+}
+
+async function chooseIndex(
+  find: FindRequest, query: PlannedQuery, indexes: readonly StoredIndex[], request: RequestContext, services: Services,
+): Promise<SingleIndexPlan> {
   const counts = await rowCounts(find, tiedIndexes(query, indexes), request, services)
   const plan = planQuery(query, indexes, counts)
   if (plan.kind === 'plan') return { ...plan, sorted: false }
@@ -43,9 +61,10 @@ async function rowCounts(
   if (indexes.length === 0) return undefined
   const { partition } = find
   const candidates = indexes.map(index => ({ definition: index.definition, ranges: rangesOf(find, index, false) }))
-  const rows = await coordinator.estimateRows(
+  const estimates = await coordinator.estimateRows(
     request.database, candidates, { ...(partition !== undefined && { partition }) }, request,
   )
+  const rows = estimates.map(estimate => estimate?.rows)
   const counts = new Map(indexes.map((index, at) => [index, rows[at]]))
   return rows.includes(undefined) ? undefined : counts as RangeCounts<StoredIndex>
 }

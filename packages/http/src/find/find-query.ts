@@ -3,12 +3,14 @@ import {
   ApiError, decodeBookmark, encodeBookmark, hasExactRanges, idBounds, parseFieldPath, placeInScan, queryRowValues,
   type FindPosition, type ScannedPlace,
 } from '@sectional/core'
-import type { FindQuery, FindQuerySource, MatchPosition, MemorySort } from '@sectional/cluster'
+import type { FindQuery, FindQuerySource, MatchPosition, MemorySort, OperationContext } from '@sectional/cluster'
 import type { Services } from '../services/services.ts'
 import type { FindPlan } from './find-plan.ts'
 import { noBookmark, type FindRequest } from './find-request.ts'
+import { withinOf } from './index-intersection.ts'
 import { encoder, rangesOf } from './index-scan.ts'
 import { shown } from './option-values.ts'
+import { ScanTime } from './scan-time.ts'
 
 /**
  * Returns the query that executes a plan, or null when no document can match.
@@ -32,19 +34,33 @@ export function findQuery(find: FindRequest, plan: FindPlan, { options }: Servic
   }
 }
 
+/**
+ * Begins the time in which a query must find a match, or all of them for a number. Indexes may be built meanwhile.
+ */
+export function scanTime(
+  { source, timeoutMs }: Pick<FindQuery, 'source' | 'timeoutMs'>, context: OperationContext,
+  { runtime, options }: Services,
+): ScanTime {
+  const buildMs = source.kind === 'index' ? timeoutMs : 0
+  return new ScanTime(runtime.clock, options.scanTimeoutMs + buildMs, context)
+}
+
 function memorySort({ sort }: FindRequest, { sortedRowsMax: rowsMax }: Services['options']): MemorySort {
   return { fields: sort.map(({ name }) => parseFieldPath(name)), rowsMax }
 }
 
 /** Returns where the query looks for matches, or null when no document can match. */
-export function sourceOf(find: FindRequest, { index, descending, sorted }: FindPlan): FindQuerySource | null {
+export function sourceOf(
+  find: FindRequest, { index, descending, sorted, filters }: FindPlan,
+): FindQuerySource | null {
   const isReversed = descending && !sorted
   if (index === null) {
     const bounds = idBounds(find.selector, find.partition ?? null, isReversed)
     return bounds && { kind: 'documents', ...bounds }
   }
   const ranges = rangesOf(find, index, isReversed)
-  return ranges.length === 0 ? null : { kind: 'index', definition: index.definition, ranges }
+  if (ranges.length === 0) return null
+  return { kind: 'index', definition: index.definition, ranges, ...withinOf(find, filters) }
 }
 
 /** Whether the ranges of the index have rows of matching documents only. */

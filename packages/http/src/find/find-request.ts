@@ -41,8 +41,10 @@ const members = new Set([
   'update', 'stable', 'execution_stats', 'allow_fallback', 'count', 'sort_in_memory', 'advice',
 ])
 
-/** What a request without a member means. */
+/** What a request without a member means, and limits. */
 export interface FindDefaults {
+  /** The largest number of conditions of the selector. */
+  readonly conditionsMax: number
   readonly limit: number
   /** The partition that the path names. */
   readonly partition: string | undefined
@@ -52,7 +54,7 @@ export interface FindDefaults {
 
 /** @throws ApiError 400 with the error of the first member that is not valid */
 export function parseFindRequest(body: JsonObject, defaults: FindDefaults): FindRequest {
-  const selector = readSelector(requireMember(body, 'selector'))
+  const selector = readSelector(requireMember(body, 'selector'), defaults.conditionsMax)
   const useIndex = parseUseIndex(body['use_index'])
   const bookmark = parseBookmarkText(body['bookmark'])
   const limit = countOption(body['limit'], defaults.limit)

@@ -26,8 +26,11 @@ const definitionMembers = new Set(['fields', 'partial_filter_selector'])
 /** Types of indexes that need a search service, which does not exist in this version. */
 const searchTypes = new Set(['text', 'nouveau'])
 
-/** @throws ApiError for a request that defines no index of type `json` */
-export function parseIndexRequest(body: JsonObject): IndexRequest {
+/**
+ * @param conditionsMax the largest number of conditions of a partial filter
+ * @throws ApiError for a request that defines no index of type `json`
+ */
+export function parseIndexRequest(body: JsonObject, conditionsMax: number): IndexRequest {
   const definition = requireMember(body, 'index')
   const type = textOption(body['type']) ?? 'json'
   const name = nameOption(body['name'])
@@ -41,7 +44,7 @@ export function parseIndexRequest(body: JsonObject): IndexRequest {
     throw new ApiError('invalid_index', `JSON indexes must be an object, not: ${shown(definition)}`)
   }
   const fields = parseSortFields(requireMember(definition, 'fields'))
-  const partialFilter = normalFilter(definition['partial_filter_selector'])
+  const partialFilter = normalFilter(definition['partial_filter_selector'], conditionsMax)
   requireKnownMembers(definition, definitionMembers)
   if (fields.length === 0) throw new ApiError('invalid_fields', 'An index needs at least one field.')
   const generated = hashOf({ fields, partialFilter })

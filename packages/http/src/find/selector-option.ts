@@ -22,16 +22,16 @@ export function asClientError(error: unknown): unknown {
   return isTooSlow ? new ApiError('bad_arg', error.message, { cause: error }) : error
 }
 
-/** @throws ApiError with the code of a SelectorError */
-export function readSelector(value: unknown): Selector {
-  return withSelectorErrors(() => parseSelector(value))
+/** @throws ApiError with the code of a SelectorError, also for more conditions than `conditionsMax` */
+export function readSelector(value: unknown, conditionsMax: number): Selector {
+  return withSelectorErrors(() => parseSelector(value, conditionsMax))
 }
 
 /**
  * Returns a partial filter in its normal form; `{}`, which every document passes, when it is absent.
  *
- * @throws ApiError with the code of a SelectorError
+ * @throws ApiError as `readSelector`
  */
-export function normalFilter(value: unknown): JsonObject {
-  return value === undefined ? {} : selectorJson(readSelector(value))
+export function normalFilter(value: unknown, conditionsMax: number): JsonObject {
+  return value === undefined ? {} : selectorJson(readSelector(value, conditionsMax))
 }

@@ -24,10 +24,25 @@ export function requireSameSite(request: RequestContext, options: HttpOptions): 
   if (type !== undefined && !formTypes.has(type)) return
   const isSame = comesFromSameOrigin(request)
   if (isSame === true || allowsCredentialsOf(request, options)) return
-  if (isSame === false) throw new ApiError('forbidden', 'Another site must not use the session of a user.')
+  if (isSame === false) throw usedByOtherSite()
   // No browser sends it, because browsers name the origin of every POST.
   if (type === undefined) return
   throw new ApiError('bad_content_type', 'Content-Type must be application/json')
+}
+
+/**
+ * Checks a request with a session cookie that a function of a design document turns into one with another method.
+ * Browsers follow links of other sites with the cookie, but only with GET.
+ * @throws ApiError `forbidden` for a GET or HEAD that becomes a write, unless a page of this server sends it
+ */
+export function requireSameSiteRewrite(request: RequestContext, method: string): void {
+  const isReading = (name: string): boolean => name === 'GET' || name === 'HEAD'
+  if (request.user.handler !== 'cookie' || !isReading(request.method) || isReading(method)) return
+  if (comesFromSameOrigin(request) !== true) throw usedByOtherSite()
+}
+
+function usedByOtherSite(): ApiError {
+  return new ApiError('forbidden', 'Another site must not use the session of a user.')
 }
 
 /** Returns whether the page that sends the request is from this server; undefined when the request does not tell. */

@@ -25,9 +25,27 @@ export function renderError(request: RequestContext, services: Services, thrown:
   sendJson(request, services, 302, body, { ...headers, Location: loginPage })
 }
 
+/**
+ * Answers with 500 and without any header that depends on the request or the configuration. It is the last resort when
+ * `renderError` has thrown; without an answer the client would wait for ever.
+ */
+export function renderFailure(request: RequestContext): void {
+  if (request.exchange.headersSent) return request.writer?.abort()
+  request.status = 500
+  request.exchange.send(500, { 'Content-Type': 'application/json' }, '{"error":"unknown_error","reason":"The server '
+    + 'could not send its answer; its log has the reason."}\n')
+}
+
+/** Mistakes of clients and of authors of design documents for which CouchDB has status 500. */
+const mistakes: ReadonlySet<string> = new Set([
+  errorRegistry.invalid_list_index_params.error, errorRegistry.invalid_value.error,
+  errorRegistry.unknown_query_language.error,
+])
+
 /** Returns whether the operator of the node should learn of the error. */
 function isFailure(error: ApiError): boolean {
-  return error.status >= 500 && error.status !== 501 && error.status !== 503 && !(error instanceof FunctionError)
+  if (error.status < 500 || error.status === 501 || error.status === 503) return false
+  return !(error instanceof FunctionError) && !mistakes.has(error.error)
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Sends responses: the headers that all of them share, JSON, 304, and streams. */
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
 import { withCrossOrigin } from './cross-origin.ts'
+import { frameOptions } from './frame-options.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -36,6 +37,9 @@ export function jsonHeaders(request: RequestContext, services: Services): HttpHe
     'X-CouchDB-Body-Time': bodyTime(request),
   }
 }
+
+/** Prevents browsers from taking content of users for another type than the one that is named. */
+export const withoutSniffing: HttpHeaders = { 'X-Content-Type-Options': 'nosniff' }
 
 /** Returns the headers that every response has. */
 export function plainHeaders(request: RequestContext, services: Services): HttpHeaders {
@@ -126,14 +130,19 @@ function withNewline(bytes: Uint8Array): Uint8Array {
   return line
 }
 
-/** Adapts the headers to the client: adds CORS headers, and removes those that `Prefer` makes unnecessary. */
+/**
+ * Adapts the headers to the client: adds those for frames and CORS, and removes those that `Prefer` makes unnecessary.
+ */
 function adapted(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
-  const { prefer, origin } = request.exchange.headers
+  const { prefer, origin: page } = request.exchange.headers
   if (request.renewedSession !== null && headers['Set-Cookie'] === undefined) {
     headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request.exchange.encrypted)
   }
+  if (services.options.framesLimited) {
+    headers['X-Frame-Options'] = frameOptions(services.options, origin(request))
+  }
   const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
-  return origin === undefined ? kept : withCrossOrigin(request, services.options, kept)
+  return page === undefined ? kept : withCrossOrigin(request, services.options, kept)
 }
 
 const minimalHeaders =

@@ -4,6 +4,7 @@ import { usersDatabase, type DatabaseRecord } from '@sectional/cluster'
 import {
   requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
 } from '../authentication/authorization.ts'
+import { originOf } from '../audit/audit.ts'
 import { origin, sendRedirect } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Access, Resource } from './resource.ts'
@@ -116,7 +117,7 @@ async function dispatchUnknown(
   name: string, match: Match<Resource> | null, request: RequestContext, services: Services,
 ): Promise<void> {
   const database = await services.control.confirmAbsent(name)
-    ?? (isWrite(request) ? await createUsersDatabase(name, request.user, services) : undefined)
+    ?? (isWrite(request) ? await createUsersDatabase(name, originOf(request), request.user, services) : undefined)
   if (database === undefined) throw new ApiError('database_missing')
   await dispatchKnown(database, match, request, services)
 }

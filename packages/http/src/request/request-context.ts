@@ -26,6 +26,8 @@ export class RequestContext {
   /** Monotonic milliseconds. */
   readonly startedAt: number
   user: User = anonymous
+  /** Name with which the client tries to log in at `_session`; null before that, and at other endpoints. */
+  attemptedName: string | null = null
   /** Value of a renewed session cookie that the response sets, or null. */
   renewedSession: string | null = null
   /** Values of the route's parameters, in order. */

@@ -17,8 +17,9 @@ async function aggregate(partition: string | undefined, request: RequestContext,
   requireJsonType(request)
   const body = await readJsonObject(request, services)
   const { partitioned } = request.database
-  const asked = parseAggregateRequest(body, { limit: services.options.findLimit, partition, partitioned })
-  const plan = await planFind(asked.find, request, services)
+  const { findLimit: limit, selectorConditionsMax: conditionsMax } = services.options
+  const asked = parseAggregateRequest(body, { limit, conditionsMax, partition, partitioned })
+  const plan = await planFind(asked.find, request, services, true)
   try {
     await answerAggregate(asked, plan, request, services)
   } catch (error) {

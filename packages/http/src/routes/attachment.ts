@@ -3,6 +3,7 @@ import {
   ApiError, checkDocumentId, designPrefix, formatRevision, parseRevision, type AttachmentRecord, type BlobSpan,
   type ParsedDocument,
 } from '@sectional/core'
+import type { HttpHeaders } from '@sectional/runtime'
 import { checkAttachmentName, defaultContentType } from '../attachments/attachment-entries.ts'
 import { takeAttachment } from '../attachments/attachment-intake.ts'
 import { identityContent } from '../attachments/attachment-view.ts'
@@ -13,7 +14,8 @@ import { requestChunks } from '../messages/body.ts'
 import { openBase, update, writtenBody, type EditBase } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
 import { checkWrittenDocument, documentIdRules, namedRevision } from '../documents/document-writing.ts'
-import { location, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified } from '../messages/response.ts'
+import { location, matchesTag, openStream, plainHeaders, sendJsonText, sendNotModified,
+  withoutSniffing } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { checkAttachmentHeads } from '../settings/size-limits.ts'
@@ -50,17 +52,19 @@ export async function getAttachment(request: RequestContext, services: Services)
 
 function attachmentHeaders(
   record: AttachmentRecord, etag: string, request: RequestContext, services: Services,
-): Record<string, string> {
+): HttpHeaders {
   return {
-    ...plainHeaders(request, services) as Record<string, string>,
+    ...plainHeaders(request, services),
     'ETag': etag, 'Content-Type': headerType(record.contentType), 'Cache-Control': 'must-revalidate',
     'Accept-Ranges': record.encoding === 'identity' ? 'bytes' : 'none', ...policy(services),
   }
 }
 
-/** Returns the header that prevents browsers from running scripts of an attachment. */
-function policy({ options }: Services): Record<string, string> {
-  return options.sandboxAttachments ? { 'Content-Security-Policy': options.attachmentPolicy } : {}
+/** Returns the headers that prevent browsers from running scripts of an attachment. */
+function policy({ options }: Services): HttpHeaders {
+  return options.sandboxAttachments
+    ? { ...withoutSniffing, 'Content-Security-Policy': options.attachmentPolicy }
+    : withoutSniffing
 }
 
 function sendCompressed(
@@ -92,7 +96,7 @@ function acceptsGzip(accept: string | undefined): boolean {
  * response.
  */
 async function sendContent(
-  content: AsyncIterable<Uint8Array>, status: number, headers: Record<string, string>, request: RequestContext,
+  content: AsyncIterable<Uint8Array>, status: number, headers: HttpHeaders, request: RequestContext,
   services: Services,
 ): Promise<void> {
   if (request.head) {

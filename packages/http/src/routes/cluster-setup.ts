@@ -3,6 +3,7 @@
  * reports the state and creates the system databases that setup scripts wait for; it never adds or removes nodes.
  */
 import { ApiError, parseJson } from '@sectional/core'
+import { originOf } from '../audit/audit.ts'
 import { parseBodyObject, readBody } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -21,23 +22,25 @@ export async function postClusterSetup(request: RequestContext, services: Servic
   if (bytes.length === 0) throw new ApiError('bad_request', "Missing JSON body'")
   const body = await parseBodyObject(bytes, request, services)
   const databases = body['ensure_dbs_exist'] === undefined ? systemDatabases : databaseNames(body['ensure_dbs_exist'])
-  await perform(services, body, databases)
+  await perform(request, services, body, databases)
   sendJson(request, services, 201, { ok: true })
 }
 
-async function perform(services: Services, body: Record<string, unknown>, databases: readonly string[]): Promise<void> {
+async function perform(
+  request: RequestContext, services: Services, body: Record<string, unknown>, databases: readonly string[],
+): Promise<void> {
   const state = setupState(services, databases)
   switch (body['action']) {
     case 'enable_single_node':
       if (isCluster(services)) throw new ApiError('bad_request', 'Cluster is already enabled')
-      return createDatabases(services, databases)
+      return createDatabases(request, services, databases)
     case 'enable_cluster':
       throw new ApiError('bad_request', 'Cluster is already enabled')
     case 'add_node':
       return checkMember(services, body)
     case 'finish_cluster':
       if (state === 'cluster_finished') throw new ApiError('bad_request', 'Cluster is already finished')
-      return createDatabases(services, databases)
+      return createDatabases(request, services, databases)
     default:
       throw new ApiError('bad_request', "Invalid Action'")
   }
@@ -54,13 +57,18 @@ function isCluster(services: Services): boolean {
   return Object.keys(services.control.state()?.nodes ?? {}).length > 1
 }
 
-async function createDatabases(services: Services, names: readonly string[]): Promise<void> {
+async function createDatabases(
+  request: RequestContext, services: Services, names: readonly string[],
+): Promise<void> {
   const { control, options } = services
   for (const name of names) {
     if (control.state()?.databases.has(name)) continue
     try {
       const { shardsPerDatabase: q, replicasPerShard: n } = options
       await control.createDatabase(name, { q, n, partitioned: false })
+      services.audit.record({
+        ...originOf(request), event: 'database_created', details: { database: name, q, n, partitioned: false },
+      })
     } catch (error) {
       if (!(error instanceof ApiError) || error.error !== 'file_exists') throw error
     }

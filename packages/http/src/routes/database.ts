@@ -1,6 +1,7 @@
 /** `/{db}`: creates, describes and deletes a database. POST of documents to it is in `document-update`. */
 import { ApiError, checkDatabaseName } from '@sectional/core'
 import { replicasPerShardMax, shardsPerDatabaseMax, usersDatabase } from '@sectional/cluster'
+import { originOf } from '../audit/audit.ts'
 import { databaseInformation } from '../databases/database-information.ts'
 import { location, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -22,6 +23,9 @@ export async function putDatabase(request: RequestContext, services: Services): 
   checkDatabaseName(name)
   if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
   await control.createDatabase(name, { q, n, partitioned })
+  services.audit.record({
+    ...originOf(request), event: 'database_created', details: { database: name, q, n, partitioned },
+  })
   if (options.defaultSecurity !== 'admin_only' && name !== usersDatabase) await control.setSecurity(name, {})
   sendJson(request, services, 201, { ok: true }, { Location: location(request, name) })
 }
@@ -74,5 +78,6 @@ export async function deleteDatabase(request: RequestContext, services: Services
   }
   if (name === usersDatabase) await keepUsersDatabaseAbsent(services)
   const outcome = await services.control.deleteDatabase(name)
+  services.audit.record({ ...originOf(request), event: 'database_deleted', details: { database: name, outcome } })
   sendJson(request, services, outcome === 'deleted' ? 200 : 202, { ok: true })
 }

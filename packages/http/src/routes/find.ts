@@ -43,6 +43,7 @@ async function plannedQuery(
   requireJsonType(request)
   const body = await readJsonObject(request, services)
   const { partitioned } = request.database
-  const parsed = parseFindRequest(body, { limit: services.options.findLimit, partition, partitioned })
+  const { findLimit: limit, selectorConditionsMax: conditionsMax } = services.options
+  const parsed = parseFindRequest(body, { limit, conditionsMax, partition, partitioned })
   return { find: parsed, plan: await planFind(parsed, request, services) }
 }

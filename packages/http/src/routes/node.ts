@@ -1,6 +1,6 @@
 /** `/_node/{name}` and the information that a node gives about itself. */
 import { ApiError, isJsonObject } from '@sectional/core'
-import { askNode } from '../settings/node-questions.ts'
+import { askNode } from '../configuration/node-questions.ts'
 import { plainHeaders, send, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'

@@ -29,7 +29,9 @@ function listParameter(query: Query, name: string, least: number, otherwise: num
 
 export async function postIndex(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
-  const asked = parseIndexRequest(await readJsonObject(request, services))
+  const asked = parseIndexRequest(
+    await readJsonObject(request, services), services.options.selectorConditionsMax,
+  )
   requireDatabaseAdmin(request.user, request.database)
   const result = await addIndex(asked, request, services)
   sendJson(request, services, 200, { result, id: asked.ddoc, name: asked.name })

@@ -1,6 +1,6 @@
 /** Resources of the server: the welcome message, the icon, `_up`, `_uuids`, `_membership` and `_active_tasks`. */
 import { ApiError, type JsonObject } from '@sectional/core'
-import { askNode } from '../settings/node-questions.ts'
+import { askNode } from '../configuration/node-questions.ts'
 import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'

@@ -2,6 +2,7 @@
 import { ApiError, isJsonObject, parseJson } from '@sectional/core'
 import type { Login } from '../authentication/authenticator.ts'
 import { readBody } from '../messages/body.ts'
+import { auditRefusal } from '../pipeline/audit-refusal.ts'
 import { Query } from '../request/query.ts'
 import { origin, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -29,8 +30,10 @@ export function getSession(request: RequestContext, services: Services): void {
 
 export async function postSession(request: RequestContext, services: Services): Promise<void> {
   const login = await readLogin(request, services)
-  const account = await services.authenticator.login({ ...login, address: request.clientAddress })
+  request.attemptedName = login.name
+  const account = await services.authenticator.login({ ...login, client: request })
   if (account === null) {
+    auditRefusal(request, services, new ApiError('unauthorized', wrongCredentials), true)
     const body = { error: 'unauthorized', reason: wrongCredentials }
     return answer(request, services, { status: 401, body, cookie: '', next: 'fail' })
   }
@@ -44,7 +47,7 @@ export function deleteSession(request: RequestContext, services: Services): void
   answer(request, services, { status: 200, body: { ok: true }, cookie: '', next: 'next' })
 }
 
-type GivenLogin = Omit<Login, 'address'>
+type GivenLogin = Omit<Login, 'client'>
 
 async function readLogin(request: RequestContext, services: Services): Promise<GivenLogin> {
   const type = request.header('content-type')?.split(';', 1)[0]!.trim().toLowerCase()

@@ -1,6 +1,7 @@
 /** The services that route handlers use. One value exists for each `HttpApi`. */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { RepeatedLines, Runtime } from '@sectional/runtime'
+import type { Audit } from '../audit/audit.ts'
 import type { Admission } from '../request/admission.ts'
 import type { Authenticator } from '../authentication/authenticator.ts'
 import type { RequestAuthentication } from '../authentication/request-authentication.ts'
@@ -26,6 +27,7 @@ export interface Services {
   readonly options: HttpOptions
   /** The secret that all nodes of the cluster share; empty on a node without a cluster. */
   readonly clusterSecret: string
+  readonly audit: Audit
   readonly admission: Admission
   readonly authentication: RequestAuthentication
   readonly authenticator: Authenticator

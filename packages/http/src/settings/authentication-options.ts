@@ -1,7 +1,13 @@
 /** Options of passwords, sessions, and required logins. */
-import { choice, converted, flag, integer, list, option, optionalText, text } from '@sectional/core/options'
+import { choice, converted, flag, integer, list, option, text } from '@sectional/core/options'
+import { domainOrEmpty, optionalHeaderValue } from './header-types.ts'
 
-const iterations = integer({ min: 1, max: 1_000_000_000 })
+/**
+ * With this many iterations a password takes a thread some seconds. A much larger number, for instance by a mistake,
+ * would occupy the threads that check passwords, so that nobody could log in to correct it.
+ */
+export const iterationsMax = 10_000_000
+const iterations = integer({ min: 1, max: iterationsMax })
 
 export const authenticationDeclarations = {
   requireValidUser: option('chttpd/require_valid_user', flag, {
@@ -16,7 +22,7 @@ export const authenticationDeclarations = {
     help: 'Refuse every anonymous request except those to /_up.',
   }),
 
-  wwwAuthenticate: option('chttpd/WWW-Authenticate', optionalText, {
+  wwwAuthenticate: option('chttpd/WWW-Authenticate', optionalHeaderValue, {
     default: undefined,
     effect: 'live',
     help: 'Value of the header WWW-Authenticate in 401 answers. Unset: it is not sent, so browsers ask for no '
@@ -26,7 +32,8 @@ export const authenticationDeclarations = {
   passwordIterations: option('chttpd_auth/iterations', iterations, {
     default: 600_000,
     effect: 'live',
-    help: 'PBKDF2 iterations for passwords that are hashed from now on.',
+    help: 'PBKDF2 iterations for passwords that are hashed from now on; those of users get at least min_iterations and '
+      + 'at most max_iterations.',
   }),
 
   passwordDigest: option('chttpd_auth/pbkdf2_prf', choice('sha', 'sha224', 'sha256', 'sha384', 'sha512'), {
@@ -38,13 +45,13 @@ export const authenticationDeclarations = {
   passwordIterationsMin: option('chttpd_auth/min_iterations', iterations, {
     default: 1,
     effect: 'live',
-    help: 'Password hashes with fewer iterations are refused.',
+    help: 'Password hashes of users with fewer iterations are refused.',
   }),
 
   passwordIterationsMax: option('chttpd_auth/max_iterations', iterations, {
-    default: 1_000_000_000,
+    default: iterationsMax,
     effect: 'live',
-    help: 'Password hashes with more iterations are refused.',
+    help: 'Password hashes of users with more iterations are refused, because each login has to compute them.',
   }),
 
   passwordScheme: option('chttpd_auth/password_scheme', choice('pbkdf2', 'simple'), {
@@ -86,6 +93,7 @@ export const authenticationDeclarations = {
     default: '',
     effect: 'live',
     secret: true,
+    clusterWide: true,
     help: 'Secret with which session cookies are signed, the same on every node. Empty: the cluster makes one at the '
       + 'first login. After a change the previous secret stays valid for the time of the option timeout.',
   }),
@@ -103,7 +111,7 @@ export const authenticationDeclarations = {
   }),
 
   /** Empty: the cookie is sent to this host only. */
-  cookieDomain: option('chttpd_auth/cookie_domain', text, {
+  cookieDomain: option('chttpd_auth/cookie_domain', domainOrEmpty, {
     default: '',
     effect: 'live',
     help: 'Domain of the session cookie. Empty: browsers send the cookie only to the host that set it.',

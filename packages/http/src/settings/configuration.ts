@@ -16,6 +16,11 @@ export interface Configuration {
   /** Whether the value is a secret, which the API accepts and never shows. */
   isSecret(section: string, key: string): boolean
   /**
+   * Whether a persisted change of the setting applies to all nodes of the cluster. It does for some settings, on a node
+   * whose own files and environment do not set them.
+   */
+  isShared(section: string, key: string): boolean
+  /**
    * Sets a value, which takes effect for the next request. With `persist: false` it is kept in memory only, and
    * `reload` discards it. Section `admins` accepts password hashes only (`authentication/admin-password` creates them).
    */

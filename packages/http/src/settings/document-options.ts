@@ -1,5 +1,6 @@
 /** Options of documents, attachments and partitions. */
-import { converted, flag, integer, list, option, text } from '@sectional/core/options'
+import { converted, flag, integer, list, option } from '@sectional/core/options'
+import { headerValue } from './header-types.ts'
 
 /** Maximum bytes of a document, whatever the options say: nodes send a document in one message. */
 const travellingBytesMax = 48 * 1024 * 1024
@@ -79,7 +80,7 @@ export const documentDeclarations = {
     help: 'Send attachments with the header Content-Security-Policy.',
   }),
 
-  attachmentPolicy: option('csp/attachments_header_value', text, {
+  attachmentPolicy: option('csp/attachments_header_value', headerValue, {
     default: 'sandbox',
     effect: 'live',
     help: 'Value of the header Content-Security-Policy of attachments.',
@@ -91,7 +92,7 @@ export const documentDeclarations = {
     help: 'Send responses of functions of design documents with the header Content-Security-Policy.',
   }),
 
-  responsePolicy: option('csp/showlist_header_value', text, {
+  responsePolicy: option('csp/showlist_header_value', headerValue, {
     default: 'sandbox',
     effect: 'live',
     help: 'Value of the header Content-Security-Policy of responses of functions of design documents.',

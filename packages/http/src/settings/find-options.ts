@@ -15,6 +15,30 @@ export const findDeclarations = {
       + '0: it never has.',
   }),
 
+  intersectionSavedMin: option('mango/intersection_saved_min', integer({ min: 0, max: 2 ** 46, unit: 'documents' }), {
+    default: 100,
+    effect: 'live',
+    help: 'A query reads a second index to filter the rows of the first one if that is expected to save at least this '
+      + 'many reads of documents. 0: queries never read two indexes.',
+  }),
+
+  /** Bounds the memory of a selector, and the time of its test of each document. */
+  selectorConditionsMax: option('mango/selector_conditions_max', integer({ min: 1, max: 1_000_000 }), {
+    default: 10_000,
+    effect: 'live',
+    help: 'Maximum number of conditions of a selector in a request, those within $or and $elemMatch included. '
+      + 'Requests with more get 400.',
+  }),
+
+  /** Bounds the work of a query without matches, whose client may wait for an answer for ever. */
+  scanTimeoutMs: option('mango/scan_timeout', integer({ min: 1, max: 86_400_000, unit: 'milliseconds' }), {
+    default: 300_000,
+    effect: 'live',
+    help: 'Time in which a query by selector must find its first match, and each further one, and in which a count or '
+      + 'an aggregation must end; otherwise it gets 500 timeout. The builds of indexes have their own time '
+      + '(fabric/view_timeout).',
+  }),
+
   /** Bounds the memory of a sort, in which each document of the answer and of those skipped is held. */
   sortedRowsMax: option('mango/sort_rows_max', integer({ min: 1, max: 1_000_000, unit: 'documents' }), {
     default: 10_000,

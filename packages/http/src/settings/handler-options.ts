@@ -1,5 +1,6 @@
 /** Options of the authentication handlers: their order, the headers of proxy authentication, and the login page. */
 import { converted, flag, option, type OptionType } from '@sectional/core/options'
+import { headerName } from './header-types.ts'
 
 /** The handlers by the names that `/_session` shows. `default` is HTTP Basic. */
 export const handlerNames = ['cookie', 'proxy', 'jwt', 'default'] as const
@@ -25,15 +26,6 @@ const handlers: OptionType<readonly HandlerName[]> = {
   format: names => names.map(name => `{chttpd_auth, ${name}_authentication_handler}`).join(', '),
 }
 
-const headerName: OptionType<string> = {
-  kind: 'name of a header',
-  parse: given => {
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(given)) throw new Error('only the name of a header is allowed')
-    return given
-  },
-  format: name => name,
-}
-
 /** A path on this host. */
 const localPath: OptionType<string> = {
   kind: 'path',
@@ -52,6 +44,7 @@ export const handlerDeclarations = {
   authenticationHandlers: option('chttpd/authentication_handlers', handlers, {
     default: ['cookie', 'default'],
     effect: 'live',
+    clusterWide: true,
     help: 'The ways in which clients prove who they are, in the order in which they are tried: cookie (a session), '
       + 'proxy (headers of a proxy), jwt (signed tokens) and default (HTTP Basic).',
   }),

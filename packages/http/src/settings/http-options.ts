@@ -1,6 +1,7 @@
 /** All options of the HTTP API. Each is declared once, in one of the tables that are imported here. */
 import type { OptionValues } from '@sectional/core/options'
 import { admissionDeclarations } from './admission-options.ts'
+import { auditDeclarations } from '../audit/audit-options.ts'
 import { authenticationDeclarations } from './authentication-options.ts'
 import { documentDeclarations } from './document-options.ts'
 import { findDeclarations } from './find-options.ts'
@@ -24,6 +25,7 @@ export const httpDeclarations = {
   ...lockoutDeclarations,
   ...tokenDeclarations,
   ...admissionDeclarations,
+  ...auditDeclarations,
 }
 
 /**

@@ -1,5 +1,19 @@
 /** Options of the lock against guessing passwords, and of the addresses of clients behind a proxy. */
-import { choice, integer, list, option, optionalText } from '@sectional/core/options'
+import { choice, integer, list, option, type OptionType } from '@sectional/core/options'
+import { optionalHeaderName } from './header-types.ts'
+
+const byte = '(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)'
+const addressForm = new RegExp(`^(?:${byte}(?:\\.${byte}){3}(?:/(?:3[0-2]|[12]?\\d))?|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)$`)
+
+/** Addresses of IPv4 and IPv6, and ranges of IPv4 addresses. */
+const addresses: OptionType<readonly string[]> = {
+  kind: 'comma separated list of addresses',
+  parse: given => list.parse(given).map(item => {
+    if (!addressForm.test(item)) throw new Error(`${item} is neither an address nor a range of IPv4 addresses`)
+    return item
+  }),
+  format: items => list.format(items),
+}
 
 export const lockoutDeclarations = {
   lockoutMode: option('chttpd_auth_lockout/mode', choice('off', 'warn', 'enforce'), {
@@ -28,7 +42,7 @@ export const lockoutDeclarations = {
       + 'the longest time is forgotten first.',
   }),
 
-  peerHeader: option('chttpd/peer_header', optionalText, {
+  peerHeader: option('chttpd/peer_header', optionalHeaderName, {
     default: undefined,
     effect: 'live',
     help: 'Name of the request header in which a proxy gives the address of the client, for instance '
@@ -36,7 +50,7 @@ export const lockoutDeclarations = {
       + 'of the connection is that of the client.',
   }),
 
-  trustedProxies: option('chttpd/trusted_proxies', list, {
+  trustedProxies: option('chttpd/trusted_proxies', addresses, {
     default: ['127.0.0.1', '::1'],
     effect: 'live',
     help: 'Addresses of the proxies whose peer_header is trusted. Ranges of IPv4 addresses are written like '

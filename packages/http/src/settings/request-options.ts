@@ -1,5 +1,6 @@
-/** Options of requests, responses, and cross-origin requests of browsers (CORS). */
-import { choice, converted, flag, integer, list, option, optionalText, text } from '@sectional/core/options'
+/** Options of requests and responses, and of cross-origin requests and frames of browsers. */
+import { choice, converted, flag, integer, list, option, optionalText } from '@sectional/core/options'
+import { headerValue, optionalHeaderValue } from './header-types.ts'
 
 const sizes = { min: 1, max: 2 ** 46, infinite: true }
 const lowerCase = (names: readonly string[]): readonly string[] => names.map(name => name.toLowerCase())
@@ -24,7 +25,7 @@ export const requestDeclarations = {
   }),
 
   /** Content type of JSON responses for clients that do not ask for `application/json`. */
-  jsonDefaultType: option('chttpd/json_default_type', text, {
+  jsonDefaultType: option('chttpd/json_default_type', headerValue, {
     default: 'text/plain;charset=utf-8',
     effect: 'live',
     help: 'Content type of JSON for clients whose Accept header does not name application/json.',
@@ -76,13 +77,13 @@ export const requestDeclarations = {
     help: 'Request headers that are allowed, in addition to those that are always allowed.',
   }), lowerCase),
 
-  crossOriginMethods: option('cors/methods', optionalText, {
+  crossOriginMethods: option('cors/methods', optionalHeaderValue, {
     default: undefined,
     effect: 'live',
     help: 'Allowed methods, comma separated. Unset: all.',
   }),
 
-  crossOriginExposedHeaders: option('cors/exposed_headers', optionalText, {
+  crossOriginExposedHeaders: option('cors/exposed_headers', optionalHeaderValue, {
     default: undefined,
     effect: 'live',
     help: 'Headers that scripts may read, comma separated. Unset: the list of CouchDB.',
@@ -92,5 +93,25 @@ export const requestDeclarations = {
     default: 600,
     effect: 'live',
     help: 'Time for which browsers may cache the answer to a preflight request.',
+  }),
+
+  framesLimited: option('chttpd/enable_xframe_options', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Send the header X-Frame-Options, with which browsers show answers in frames only where the section '
+      + 'x_frame_options allows it, or else nowhere (DENY).',
+  }),
+
+  framesOfSameOrigin: option('x_frame_options/same_origin', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Allow frames of pages of this server (SAMEORIGIN).',
+  }),
+
+  frameHosts: option('x_frame_options/hosts', list, {
+    default: [],
+    effect: 'live',
+    help: 'Addresses of this server, such as https://db.example:6984, whose answers have ALLOW-FROM with this address; '
+      + '* stands for all. Modern browsers ignore ALLOW-FROM.',
   }),
 }

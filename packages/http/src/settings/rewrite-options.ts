@@ -1,5 +1,5 @@
-/** Options of list functions and rewrites of design documents. */
-import { flag, integer, option } from '@sectional/core/options'
+/** Options of list functions and rewrites of design documents, and of virtual hosts. */
+import { flag, integer, list, option } from '@sectional/core/options'
 
 const mebibyte = 1024 * 1024
 
@@ -22,5 +22,11 @@ export const rewriteDeclarations = {
     default: true,
     effect: 'live',
     help: 'Refuse rewrites that lead out of the database of their design document.',
+  }),
+
+  virtualHostGlobals: option('chttpd/vhost_global_handlers', list, {
+    default: ['_utils', '_uuids', '_session', '_users', '_up'],
+    effect: 'live',
+    help: 'First segments of paths that are the same at every virtual host (the section vhosts).',
   }),
 }

@@ -1,6 +1,17 @@
 /** Options of databases, of the node's role for clients, and of generated identifiers. */
 import { databaseDeclarations } from '@sectional/cluster'
-import { choice, flag, integer, option, optionalText, text } from '@sectional/core/options'
+import { choice, flag, integer, option, optionalText, text, type OptionType } from '@sectional/core/options'
+import { parseSettingNames, type SettingName } from './setting-names.ts'
+
+const settingList: OptionType<readonly SettingName[]> = {
+  kind: 'list of {section, key}',
+  parse: given => {
+    const names = given.trim() === '' ? [] : parseSettingNames(given)
+    if (names === null) throw new Error('only a list like [{section, key}, {section, *}] is allowed')
+    return names
+  },
+  format: names => `[${names.map(({ section, key }) => `{${section}, ${key}}`).join(', ')}]`,
+}
 
 export const serverDeclarations = {
   shardsPerDatabase: databaseDeclarations.shardsPerDatabase,
@@ -68,5 +79,13 @@ export const serverDeclarations = {
     default: undefined,
     effect: 'live',
     help: 'Options that the API may change, as [{section, key}, ...]. Unset: all except those of the blocked sections.',
+  }),
+
+  configBlacklist: option('chttpd/config_blacklist', settingList, {
+    default: [],
+    effect: 'live',
+    filesOnly: true,
+    help: 'Options that the API must not change, as [{section, key}, ...], in addition to those that are changed in '
+      + 'files only. The key * stands for all keys of a section.',
   }),
 }

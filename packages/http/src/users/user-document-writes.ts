@@ -7,6 +7,7 @@ import { ApiError, designPrefix, isJsonObject } from '@sectional/core'
 import {
   usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions, type WriteOutcome,
 } from '@sectional/cluster'
+import { noOrigin, type Audit } from '../audit/audit.ts'
 import type { Accounts } from '../authentication/accounts.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
 import type { PasswordHasher } from '../authentication/password-hasher.ts'
@@ -22,6 +23,7 @@ export interface UserDocumentParts {
   readonly hasher: PasswordHasher
   readonly rules: PasswordRules
   readonly options: Pick<HttpOptions, 'passwordRules'>
+  readonly audit: Audit
 }
 
 /** Returns the coordinator with these rules for the database of users. Other databases are not affected. */
@@ -32,6 +34,7 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
       : writeUsers(parts, writes, context, {
         refusal: ({ id }) => ownRefusal(db, id, options),
         source: sourceOf(options),
+        user: options.user?.name ?? null,
         withBody: ({ id, parent, deleted, attachments }, body) => documentWrite(id, parent, deleted, body, attachments),
         write: passed => coordinator.updateDocuments(db, passed, options, context),
       }),
@@ -40,6 +43,7 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
       : writeUsers(parts, writes, context, {
         refusal: ({ id }) => ownRefusal(db, id, options) ?? replicationRefusal(db, options),
         source: sourceOf(options),
+        user: options.user?.name ?? null,
         withBody: (write, body) => ({ ...write, body }),
         write: passed => coordinator.storeRevisions(db, passed, options, context),
       }),
@@ -62,13 +66,16 @@ interface UserWriteKind<Write> {
   /** Returns why a write is refused before its content is looked at. */
   readonly refusal: (write: Write) => WriteOutcome | null
   readonly source: PasswordSource
+  /** Name of the client; null: anonymous. */
+  readonly user: string | null
   readonly withBody: (write: Write, body: Uint8Array) => Write
   readonly write: (passed: readonly Write[]) => Promise<readonly WriteOutcome[]>
 }
 
 /** Writes the documents that are not refused, and returns the outcomes of all in order. */
 async function writeUsers<Write extends UserWrite>(
-  parts: UserDocumentParts, writes: readonly Write[], { signal }: OperationContext, kind: UserWriteKind<Write>,
+  parts: UserDocumentParts, writes: readonly Write[], { requestId, signal }: OperationContext,
+  kind: UserWriteKind<Write>,
 ): Promise<readonly WriteOutcome[]> {
   const refusals = writes.map(write => write.id.startsWith(designPrefix) ? null : kind.refusal(write))
   const passed: Write[] = []
@@ -80,10 +87,22 @@ async function writeUsers<Write extends UserWrite>(
     passed.push(body === null ? write : kind.withBody(write, body))
   }
   try {
-    const written = (passed.length === 0 ? [] : await kind.write(passed)).values()
+    const outcomes = passed.length === 0 ? [] : await kind.write(passed)
+    auditUsers(parts.audit, passed, outcomes, kind.user, requestId)
+    const written = outcomes.values()
     return refusals.map(refusal => refusal ?? written.next().value!)
   } finally {
     forgetAll(parts, passed)
+  }
+}
+
+function auditUsers(
+  audit: Audit, writes: readonly { readonly id: string }[], outcomes: readonly WriteOutcome[], user: string | null,
+  requestId: string,
+): void {
+  for (const [index, { id }] of writes.entries()) {
+    if (outcomes[index]?.kind !== 'written') continue
+    audit.record({ ...noOrigin, user, requestId, event: 'user_changed', details: { document: id } })
   }
 }
 

@@ -1,6 +1,7 @@
 /** The existence of the database of users (docs/decisions/0018-users-database.md). */
 import { ApiError } from '@sectional/core'
 import { usersDatabase, type DatabaseRecord } from '@sectional/cluster'
+import type { AuditOrigin } from '../audit/audit.ts'
 import type { User } from '../request/user.ts'
 import type { Services } from '../services/services.ts'
 
@@ -15,7 +16,7 @@ const absentKey = 'deleted'
  * @returns undefined when the database is not created
  */
 export async function createUsersDatabase(
-  name: string, user: User, { control, options }: Services,
+  name: string, origin: AuditOrigin, user: User, { audit, control, options }: Services,
 ): Promise<DatabaseRecord | undefined> {
   const settings = control.state()?.settings
   if (name !== usersDatabase || !user.admin || settings?.[`${absentSection}/${absentKey}`] !== undefined) {
@@ -23,7 +24,9 @@ export async function createUsersDatabase(
   }
   try {
     const { shardsPerDatabase: q, replicasPerShard: n } = options
-    return await control.createDatabase(name, { q, n, partitioned: false })
+    const created = await control.createDatabase(name, { q, n, partitioned: false })
+    audit.record({ ...origin, event: 'database_created', details: { database: name, q, n, partitioned: false } })
+    return created
   } catch (error) {
     // Another request has created it, maybe on another node, so that this node does not know it yet.
     if (error instanceof ApiError && error.error === 'file_exists') return control.confirmAbsent(name)

@@ -14,12 +14,14 @@ describe('accounts', () => {
   let control: MemoryControlPlane
   let reads: PromiseWithResolvers<OpenedDocument | null>[]
   let accounts: Accounts
+  let configuration: MemoryConfiguration
   beforeEach(async () => {
     control = new MemoryControlPlane(['node1@127.0.0.1'], new Set())
     await control.createDatabase('_users', { q: 1, n: 1, partitioned: false })
     reads = []
+    configuration = new MemoryConfiguration({})
     accounts = new Accounts({
-      configuration: new MemoryConfiguration({}), control, clock, accountsMax: 10,
+      configuration, control, clock, accountsMax: 10,
       coordinator: {
         openDocument: () => {
           const read = Promise.withResolvers<OpenedDocument | null>()
@@ -92,5 +94,50 @@ describe('accounts', () => {
     reads[1]!.resolve(null)
     expect(await next).to.equal(undefined)
     expect(accounts.current('ann')).to.equal(null)
+  })
+
+  describe('of administrators', () => {
+    const hash = `-pbkdf2:sha256-${'00'.repeat(32)},salt,1`
+    beforeEach(() => configuration.put('admins', 'ann', hash))
+
+    it('have the roles of the document too, and its password never', async () => {
+      const opened = accounts.open('ann')
+      reads[0]!.resolve(document('x'))
+      const account = await opened
+      expect(account?.user).to.deep.equal({ name: 'ann', roles: ['_admin', 'x'], admin: true })
+      expect(account?.hash?.salt).to.equal('salt')
+      expect(accounts.current('ann')).to.equal(account)
+    })
+
+    it('are used while an old document is read again, and take its new roles', async () => {
+      const opened = accounts.open('ann')
+      reads[0]!.resolve(document('x'))
+      const account = await opened
+      await clock.advance(3_000)
+      expect(accounts.current('ann')).to.equal(account)
+      expect(accounts.current('ann')).to.equal(account)
+      expect(reads).to.have.length(2)
+      reads[1]!.resolve(document('y'))
+      await clock.advance(1)
+      expect(accounts.current('ann')?.user.roles).to.deep.equal(['_admin', 'y'])
+    })
+
+    it('need no document, and wait one second at most for one that cannot be read', async () => {
+      const opened = accounts.open('ann')
+      await clock.advance(1_000)
+      expect((await opened)?.user.roles).to.deep.equal(['_admin'])
+      expect(accounts.current('ann')?.user.roles, 'not tried again at once').to.deep.equal(['_admin'])
+      reads[0]!.reject(new Error('no quorum'))
+      await clock.advance(3_000)
+      const again = accounts.open('ann')
+      reads[1]!.reject(new Error('no quorum'))
+      expect((await again)?.user.roles).to.deep.equal(['_admin'])
+      accounts.forget('ann')
+      const last = accounts.open('ann')
+      reads[2]!.resolve(null)
+      expect((await last)?.user.roles).to.deep.equal(['_admin'])
+      await control.deleteDatabase('_users')
+      expect(accounts.current('ann')?.user.roles).to.deep.equal(['_admin'])
+    })
   })
 })

@@ -104,6 +104,16 @@ describe('proxy authentication', () => {
       expect(await whoIs(as('sam', sign('sam', 'first')))).to.deep.equal(nobody)
     })
 
+    it('does not accept a token that was verified before for another name, nor with another digest', async () => {
+      node.configuration.put('chttpd_auth', 'secret', 'first')
+      const token = sign('sam', 'first')
+      expect(await whoIs(as('sam', token))).to.deep.include({ name: 'sam' })
+      expect(await whoIs(as('sa', `${token}m`))).to.deep.equal(nobody)
+      expect(await whoIs(as('anna', token))).to.deep.equal(nobody)
+      node.configuration.put('chttpd_auth', 'hash_algorithms', 'sha512')
+      expect(await whoIs(as('sam', token))).to.deep.equal(nobody)
+    })
+
     it('goes on with the next handler after a wrong token', async () => {
       const answer = await session({ ...as('sam', 'zz'), authorization: basic('admin', 'secret') })
       expect(answer.json.userCtx.name).to.equal('admin')

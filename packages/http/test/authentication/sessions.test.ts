@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import { SessionSecrets } from '../../src/authentication/session-secrets.ts'
 import { basic, MemoryNode, type Answer } from '../memory-node.ts'
 
 const anonymous = { authorization: '' }
@@ -170,6 +171,13 @@ describe('cookie sessions', () => {
     expect(await whoIs(forge('admin', hex(seconds() - 601), key)), 'expired').to.equal(null)
   })
 
+  it('are signed with SHA-256 when no known algorithm is configured', async () => {
+    for (const name of ['nonsense', '__proto__', 'constructor']) {
+      node.configuration.put('chttpd_auth', 'hash_algorithms', name)
+      expect(await whoIs(cookieOf(await login('admin', 'secret'))), name).to.equal('admin')
+    }
+  })
+
   it('that were verified lose their validity with the algorithms and the secrets', async () => {
     node.configuration.put('chttpd_auth', 'secret', 'first')
     const cookie = cookieOf(await login('admin', 'secret'))
@@ -221,5 +229,33 @@ describe('cookie sessions', () => {
     expect(second).to.equal(forge('admin', hex(seconds()), 'the next secretsalt'))
     await node.clock.advance(551_000)
     expect([await whoIs(first), await whoIs(second)]).to.deep.equal([null, 'admin'])
+  })
+
+  it('outlast a new secret of all nodes on a node that starts again, until their end', async () => {
+    node.configuration.shared = true
+    const cookie = cookieOf(await login('admin', 'secret'))
+    const first = secretOf()
+    const valid = (): readonly string[] => {
+      const options = node.configuration.options.values
+      const secrets = new SessionSecrets({ ...node, options, random: node.runtime.random })
+      secrets.stop()
+      return secrets.valid()
+    }
+    await node.put('/_node/_local/_config/chttpd_auth/secret', '"the second"')
+    await node.clock.advance(100_000)
+    await node.put('/_node/_local/_config/chttpd_auth/secret', '"the third"')
+    expect(await whoIs(cookie)).to.equal('admin')
+    expect(valid()).to.deep.equal(['the third', 'the second', first])
+    await node.clock.advance(501_000)
+    expect(valid()).to.deep.equal(['the third', 'the second'])
+    await node.clock.advance(100_000)
+    expect(valid()).to.deep.equal(['the third'])
+    expect(JSON.stringify([node.log, (await node.get('/_node/_local/_config')).json])).not.to.include(first)
+  })
+
+  it('need no entry in the metadata for a new secret of one node', async () => {
+    await login('admin', 'secret')
+    await node.put('/_node/_local/_config/chttpd_auth/secret', '"the second"')
+    expect(Object.keys(node.control.state()!.settings)).to.deep.equal([secretName])
   })
 })

@@ -52,6 +52,10 @@ describe('the response object of a function', () => {
       'Content-Length', 'content-length', 'Transfer-Encoding', 'Connection', 'Keep-Alive', 'Upgrade', 'TE', 'Trailer',
       'Proxy-Connection', 'Proxy-Authenticate',
     ].map(name => [{ headers: { [name]: '1' } }, /must not set the header/] as const),
+    ...['AuthSession=x', 'AuthSession', ' AuthSession =x; Path=/', '"AuthSession"=x',
+      'a=b, AuthSession=x'].map(cookie => (
+      [{ headers: { 'set-cookie': cookie } }, /must not set the session cookie/] as const
+    )),
     [{ headers: { 'X-A': 'x'.repeat(8190) } }, /have 8193 bytes, the limit is 8192/],
     [{ headers: Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`x${n}`, 'y'])) }, /the limit is 8192/],
   ]

@@ -106,6 +106,14 @@ describe('_rewrite', () => {
       assert.equal((await rewrite(everything, '/%2E%2E/%2E%2E/x')).json.n, 1)
     })
 
+    it('passes on parameters that are not UTF-8, and refuses them as names of documents', async () => {
+      const rules = [{ from: 'id', to: '../../:id' }, { from: '*', to: '../../x' }]
+      assert.equal((await rewrite(rules, '/a?x=%FF')).status, 200)
+      assert.deepEqual(errorOf(await rewrite(rules, '/id?id=%FF')), [
+        400, 'illegal_docid', 'Document id must be valid UTF-8',
+      ])
+    })
+
     it('is refused without rules, with wrong ones, and after too many rewrites', async () => {
       assert.deepEqual(errorOf(await rewrite(undefined, '/a')), [404, 'rewrite_error', 'Invalid path.'])
       for (const rule of [1, { from: 1, to: '' }, { from: '*' }, { from: '*', to: 'x', query: [] }]) {

@@ -390,6 +390,7 @@ describe('design documents', () => {
       [{ options: { local_seq: 'yes' } }, '`options.local_seq` field must have boolean type'],
       [{ options: { include_design: 1 } }, '`options.include_design` field must have boolean type'],
       [{ validate_doc_update: {} }, '`validate_doc_update` field must have string type'],
+      [{ language: 'query', validate_doc_update: '() => {}' }, '`validate_doc_update` field must have object type'],
       [{ language: 5 }, '`language` field must have string type'],
       [{ options: { partitioned: true } }, 'partitioned option cannot be true in a non-partitioned database.'],
     ]

@@ -1,5 +1,6 @@
-import { ReplicaError, ApiError, type FoundDocument } from '@sectional/core'
-import type { CountQuery, FindQuery, FindStatistics } from '@sectional/cluster'
+import { ReplicaError, ApiError, parseQueryIndex, SortKeyEncoder, type FoundDocument } from '@sectional/core'
+import type { CountQuery, FindQuery, FindStatistics, IndexRanges, OperationContext } from '@sectional/cluster'
+import type { ManualClock } from '@sectional/runtime'
 import { expect } from 'chai'
 import { MemoryNode, type Answer } from '../memory-node.ts'
 
@@ -17,13 +18,31 @@ class FakeFind {
   /** Queries whose answers were opened and not closed. */
   open = 0
 
-  find = async (_db: unknown, query: FindQuery) => {
+  /** Milliseconds between matches. */
+  delayMs = 0
+  clock: ManualClock | undefined
+
+  /** Waits like an operation, which its signal ends. */
+  async #wait(signal: AbortSignal): Promise<void> {
+    if (this.delayMs === 0) return
+    const waited = Promise.withResolvers<void>()
+    const timer = this.clock!.setTimer(this.delayMs, waited.resolve)
+    signal.addEventListener('abort', () => waited.reject(new ApiError('service_unavailable')), { once: true })
+    await waited.promise.finally(() => timer.cancel())
+  }
+
+  find = async (_db: unknown, query: FindQuery, { signal }: OperationContext) => {
     this.queries.push(query)
+    const wait = (): Promise<void> => this.#wait(signal)
     this.open++
     const { documents, failure } = this
     return {
       matches: (async function* () {
-        yield documents
+        for (const document of documents) {
+          await wait()
+          yield [document]
+        }
+        await wait()
         if (failure !== undefined) throw failure
       })(),
       statistics: () => this.statistics, lastPosition: () => documents.at(-1),
@@ -31,12 +50,19 @@ class FakeFind {
     }
   }
 
-  countMatches = async (_db: unknown, query: CountQuery) => {
+  countMatches = async (_db: unknown, query: CountQuery, { signal }: OperationContext) => {
     this.counts.push(query)
+    await this.#wait(signal)
     return { count: 3, statistics: this.statistics }
   }
 
-  estimateRows = async (_db: unknown, candidates: readonly unknown[]) => candidates.map(() => undefined)
+  /** The numbers of rows that indexes have in the ranges of a query, by their first fields. */
+  rows: Readonly<Record<string, number>> = {}
+
+  estimateRows = async (_db: unknown, candidates: readonly IndexRanges[]) => candidates.map(({ definition }) => {
+    const rows = this.rows[parseQueryIndex(definition).fields[0]!]
+    return rows === undefined ? undefined : { rows, all: 100_000 }
+  })
 }
 
 function found(id: string, body: string): FoundDocument {
@@ -138,6 +164,41 @@ describe('_find', () => {
     ])
   })
 
+  it('refuses a selector with too many conditions, wherever it stands', async () => {
+    await node.put('/_node/_local/_config/mango/selector_conditions_max', '"3"')
+    const inOr = { $or: [{ a: 1 }, { a: { $elemMatch: { b: 2, c: 3 } } }] }
+    const selector = { d: { $in: [1, 2, 3, 4, 5] }, e: { $gt: 1 }, f: 1 }
+    expect((await find({ selector })).status).to.equal(200)
+    const aggregates = { n: { $count: true } }
+    const index = { fields: ['a'], partial_filter_selector: inOr }
+    const answers = [
+      await find({ selector: inOr }), await find({ selector: inOr }, '/db/_explain'),
+      await find({ selector: inOr, aggregates }, '/db/_aggregate'), await find({ index }, '/db/_index'),
+      await find({ selector: inOr }, '/db/_changes?filter=_selector'),
+    ]
+    for (const { status, json } of answers) {
+      expect(status).to.equal(400)
+      expect(json.reason).to.match(/^The selector has 4 conditions, and at most 3 .*mango\/selector_conditions_max/)
+    }
+  })
+
+  it('ends a scan that finds no further match for too long, and its operation', async () => {
+    fake.clock = node.clock
+    fake.documents = [found('a', '{}'), found('b', '{}'), found('c', '{}')]
+    await node.put('/_node/_local/_config/mango/scan_timeout', '"2000"')
+    fake.delayMs = 1500
+    expect((await find({ selector: { a: 1 } })).json.docs).to.have.length(3)
+    fake.delayMs = 2500
+    const ended = await find({ selector: { a: 1 } })
+    expect(ended).to.include({ status: 500 })
+    expect(ended.json.error).to.equal('timeout')
+    expect(ended.json.reason).to.match(/no match for 2000 ms \(mango\/scan_timeout\)/)
+    expect((await find({ selector: { a: 1 }, count: true })).json.error).to.equal('timeout')
+    await node.during(node.post('/db/_index', { index: { fields: ['a'] } }))
+    fake.documents = []
+    expect((await find({ selector: { a: 1 } })).status, 'exact ranges').to.equal(200)
+  })
+
   it('refuses two directions, also of one field', async () => {
     for (const sort of [['a', { b: 'desc' }], [{ a: 'asc' }, { a: 'desc' }]]) {
       expect((await find({ selector: {}, sort })).json.error).to.equal('unsupported_mixed_sort')
@@ -156,6 +217,38 @@ describe('_find', () => {
     await node.during(node.post('/db/_index', { index: { fields: ['b', 'a'] } }))
     await find({ ...query, sort_in_memory: true })
     expect(lastQuery()).to.not.have.property('sort')
+  })
+
+  it('reads a second index when that saves many documents, and says why or why not', async () => {
+    for (const name of ['a', 'b', 'c']) {
+      await node.during(node.post('/db/_index', { index: { fields: [name] }, ddoc: name, name }))
+    }
+    fake.rows = { a: 2000, b: 1250 }
+    const query = { selector: { a: 1, b: 2, c: 3 } }
+    const { json } = await find({ ...query, advice: true }, '/db/_explain')
+    expect(json.index.name).to.equal('a')
+    expect(json.intersection).to.deep.include({ documents_alone: 2000, documents: 25 })
+    expect(json.intersection.index.name).to.equal('b')
+    expect(json.advice.not_intersected).to.have.length(1)
+    expect(json.advice.not_intersected[0].index.name).to.equal('c')
+    expect(json.advice.not_intersected[0].why).to.include('not known')
+    await find(query)
+    const { source } = lastQuery()
+    expect(source).to.have.nested.property('within.key', new SortKeyEncoder('root').encode([2]))
+    // The order of the answer is still that of the first index.
+    await find({ ...query, sort: ['c'] })
+    expect(lastQuery().source).to.not.have.property('within')
+    fake.rows = { a: 2000, b: 1250, c: 50_000 }
+    await find(query)
+    expect(lastQuery().source).to.have.nested.property('within.key', new SortKeyEncoder('root').encode([1]))
+    await find({ ...query, sort: ['c'] })
+    expect(lastQuery().source).to.have.nested.property('within.key', new SortKeyEncoder('root').encode([1]))
+    for (const single of [{ update: false }, { use_index: 'b' }]) {
+      await find({ ...query, ...single })
+      expect(lastQuery().source).to.have.property('definition').and.not.to.have.property('within')
+    }
+    await node.put('/_node/_local/_config/mango/intersection_saved_min', '"0"')
+    expect((await find({ ...query, advice: true }, '/db/_explain')).json).to.not.have.property('intersection')
   })
 
   it('counts, whatever the members say that concern only documents', async () => {

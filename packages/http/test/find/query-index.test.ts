@@ -119,6 +119,11 @@ describe('the indexes of queries', () => {
     expect((await node.during(node.get('/db/_design/d'))).status).to.equal(404)
   })
 
+  it('cannot be listed with numbers that are too small, which is no failure of the server', async () => {
+    expect((await node.during(node.get('/db/_index?limit=0'))).json.error).to.equal('invalid_list_index_params')
+    expect(node.log.messages('error')).to.deep.equal([])
+  })
+
   it('are listed in parts', async () => {
     for (const [query, status] of [
       ['limit=0', 500], ['skip=-1', 500], ['limit=x', 400], ['limit=1&skip=1', 200],

@@ -64,6 +64,24 @@ describe('a request of another site', () => {
     expect((await post(reload, { ...evil })).status).to.equal(403)
   })
 
+  it('cannot use a session to write through a function that rewrites a GET', async () => {
+    await node.put('/db/x', { n: 1 })
+    const rewrites = '(req) => ({ path: "../../x", method: req.query.method, body: JSON.stringify({ n: 2 }) })'
+    await node.put('/db/_design/d', { rewrites })
+    const follow = (method: string, headers: Record<string, string>): Promise<Answer> =>
+      node.get(`/db/_design/d/_rewrite/link?method=${method}`, { authorization: '', cookie, ...headers })
+    const others: Record<string, string>[] = [
+      { 'sec-fetch-site': 'cross-site' }, { referer: 'https://evil.example/' }, {},
+    ]
+    for (const headers of others) {
+      expect(outcome(await follow('DELETE', headers)), JSON.stringify(headers)).to.deep.equal([403, 'forbidden'])
+      expect(outcome(await follow('PUT', headers)), JSON.stringify(headers)).to.deep.equal([403, 'forbidden'])
+      expect((await follow('GET', headers)).json.n).to.equal(1)
+    }
+    expect((await follow('PUT', { 'sec-fetch-site': 'same-origin' })).status).to.equal(409)
+    expect((await node.get('/db/_design/d/_rewrite/link?method=PUT')).status).to.equal(409)
+  })
+
   it('may log in and out, read, and use other credentials', async () => {
     const form = { ...evil, 'content-type': 'application/x-www-form-urlencoded' }
     expect((await post('/_session', form, 'name=admin&password=secret')).status).to.equal(200)

@@ -41,6 +41,13 @@ describe('request pipeline', () => {
       .to.deep.equal([400, 'Malformed token'])
   })
 
+  it('answers with 500 when neither an answer nor its error can be sent', async () => {
+    const broken = new MemoryNode({ http: { jsonDefaultType: 'text/\u20ac' } })
+    const { status, json } = await broken.get('/', { accept: '' })
+    expect([status, json.error]).to.deep.equal([500, 'unknown_error'])
+    await broken.stop()
+  })
+
   it('repeats an acceptable request id and makes one otherwise, on errors too', async () => {
     const answered = async (path: string, sent?: string): Promise<string | undefined> => {
       const { headers } = await node.get(path, sent === undefined ? {} : { 'x-couch-request-id': sent })

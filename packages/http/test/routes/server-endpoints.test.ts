@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { MemoryNode } from '../memory-node.ts'
+import { MemoryNode, memoryNodeInformation } from '../memory-node.ts'
+import { answerNodeQuestion } from '../../src/configuration/node-questions.ts'
 
 describe('server endpoints', () => {
   let node: MemoryNode
@@ -191,6 +192,8 @@ describe('node configuration', () => {
     expect(node.configuration.get('admins', 'second')).to.equal(stored)
     expect((await node.put(`${base}/admins/third?raw=true`, JSON.stringify(stored))).json).to.equal(stored)
     expect((await node.put(`${base}/admins/fourth?raw=true`, '"plain"')).status).to.equal(400)
+    const costly = JSON.stringify(stored.replace(/\d+$/, '10000001'))
+    expect((await node.put(`${base}/admins/fifth?raw=true`, costly)).status).to.equal(400)
   })
 
   it('is asked of other nodes over the control link', async () => {
@@ -198,12 +201,59 @@ describe('node configuration', () => {
       node.control.asked.push({ name, question, argument })
       return 'old'
     }
-    expect((await node.put('/_node/node2@127.0.0.1/_config/a/b', '"new"')).json).to.equal('old')
+    const answer = await node.put('/_node/node2@127.0.0.1/_config/a/b', '"new"', { 'x-couch-request-id': 'r1' })
+    expect(answer.json).to.equal('old')
     expect(node.control.asked).to.deep.equal([
       {
         name: 'node2@127.0.0.1', question: 'config',
-        argument: { action: 'set', section: 'a', key: 'b', value: 'new', persist: true },
+        argument: {
+          action: 'set', section: 'a', key: 'b', value: 'new', persist: true,
+          by: { user: 'admin', address: '127.0.0.1', requestId: 'r1' },
+        },
       },
     ])
+  })
+
+  it('is checked by the node whose value it is, and its refusal is returned unchanged', async () => {
+    const other = new MemoryNode()
+    node.control.ask = (_name, question, argument) => answerNodeQuestion(
+      {
+        ...other, nodeInformation: memoryNodeInformation, options: other.configuration.options.values,
+        audit: { record: () => {} },
+      },
+      question as 'config', argument,
+    )
+    const path = '/_node/node2@127.0.0.1/_config'
+    other.configuration.put('chttpd', 'config_blacklist', '[{conf, shut}, {closed, *}]')
+    for (const name of ['conf/shut', 'closed/x', 'os_daemons/x']) {
+      const refused = await node.put(`${path}/${name}`, '"x"')
+      expect([refused.status, refused.json.error]).to.deep.equal([403, 'forbidden'])
+      expect((await node.delete(`${path}/${name}`)).status).to.equal(403)
+    }
+    expect((await node.put(`${path}/admins/x?raw=true`, '"plain"')).status).to.equal(400)
+    expect((await node.put(`${path}/conf/open`, '"x"')).status).to.equal(200)
+    expect((await node.put(`${path}/chttpd_auth/secret`, '"a secret"')).json).to.equal('')
+    expect([(await node.get(`${path}/conf/open`)).json, (await node.get(`${path}/chttpd_auth/secret`)).json])
+      .to.deep.equal(['x', '****'])
+    await other.stop()
+  })
+
+  it('logs each change with its author on the node whose value it is, and without secrets', async () => {
+    const headers = { 'x-couch-request-id': 'r2' }
+    await node.put(`${base}/conf/colour`, '"red"', headers)
+    await node.put(`${base}/chttpd_auth/secret`, '"hide me"', headers)
+    await node.put(`${base}/admins/bert`, '"hide me"', headers)
+    await node.delete(`${base}/conf/colour`, headers)
+    await node.post(`${base}/_reload`, undefined, headers)
+    const by = { user: 'admin', address: '127.0.0.1', requestId: 'r2' }
+    const lines = node.log.lines.filter(({ message }) => /setting|configuration/.test(message))
+    expect(lines.map(({ message, fields }) => [message, fields])).to.deep.equal([
+      ['a setting was changed', { ...by, section: 'conf', key: 'colour', value: 'red', persist: true }],
+      ['a setting was changed', { ...by, section: 'chttpd_auth', key: 'secret', value: '****', persist: true }],
+      ['a setting was changed', { ...by, section: 'admins', key: 'bert', value: '****', persist: true }],
+      ['a setting was removed', { ...by, section: 'conf', key: 'colour', persist: true }],
+      ['the configuration was read again', by],
+    ])
+    expect(JSON.stringify(node.log.lines)).not.to.include('hide me')
   })
 })

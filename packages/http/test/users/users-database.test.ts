@@ -223,6 +223,23 @@ describe('the users database', () => {
       ])
     })
 
+    it('only when the digest of the hash is known', async () => {
+      const hash = { password_scheme: 'pbkdf2', pbkdf2_prf: 'md5', salt, iterations: 3, derived_key: '00'.repeat(16) }
+      await node.put(pathOf('ann'), { name: 'ann', type: 'user', roles: [], ...hash })
+      expect(outcome(await node.get('/_session', as('ann', 'old')))).to.deep.equal([403, 'PRF is invalid'])
+    })
+
+    it('with a new password, whatever the bounds are, and administrators always', async () => {
+      for (const [min, max] of [['5', '9'], ['1', '1']] as const) {
+        node.configuration.put('chttpd_auth', 'min_iterations', min)
+        node.configuration.put('chttpd_auth', 'max_iterations', max)
+        await register(`ann${min}`)
+        expect(await userCtx(as(`ann${min}`, `pw ann${min}`))).to.deep.equal({ name: `ann${min}`, roles: [] })
+        node.configuration.put('admins', 'root', `-pbkdf2:sha256-${derived('old', 32, 'sha256')},${salt},3`)
+        expect(await userCtx(as('root', 'old'))).to.deep.equal({ name: 'root', roles: ['_admin'] })
+      }
+    })
+
     it('not while the document has conflicts', async () => {
       await register('ann')
       const { json } = await node.get(pathOf('ann'))

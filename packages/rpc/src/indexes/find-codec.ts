@@ -5,13 +5,14 @@ import type { PayloadWriter } from '../schema/payload.ts'
 import { count, optionalLimit, ProtocolError } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 import { decodeAttachments, decodeBound, decodeLeaves, encodeAttachments } from '../shard/record-codec.ts'
-import { addKey, decodeHead, decodePlace, decodeRead, encodeHead, encodePlace, encodeRead, takeKey } from
-  './index-record-codec.ts'
+import {
+  addKey, decodeHead, decodeKey, decodePlace, decodeRead, encodeHead, encodeKey, encodePlace, encodeRead, takeKey,
+} from './index-record-codec.ts'
 
 export const findCodec: CodecOf<typeof indexVerbs.find> = {
   since: 4,
   rows: 'found',
-  encodeRequest: ({ selector, source, descending, after, limit, documents, countOnly, aggregate }) => ({
+  encodeRequest: ({ selector, source, descending, after, limit, documents, countOnly, aggregate, isExact }) => ({
     selector,
     ...(source.kind === 'index'
       ? { index: encodeRead({ ...source, descending, ...(limit !== undefined && { limit }) }) }
@@ -21,16 +22,22 @@ export const findCodec: CodecOf<typeof indexVerbs.find> = {
     leaves: documents === 'leaves',
     countOnly,
     aggregate,
+    exact: isExact,
+    within: source.kind === 'index' && source.within
+      ? { index: source.within.index, key: encodeKey(source.within.key) }
+      : undefined,
   }),
-  decodeRequest: ({ selector, source, index, documents, after, body, leaves, countOnly, aggregate }) => {
+  decodeRequest: message => {
+    const { selector, source, index, documents, after, body, leaves, countOnly, aggregate, within, exact } = message
     const place = after && decodePlace(after)
     return {
       selector,
-      ...(source === 'index' ? decodeIndexSource(decodeRead(index, place)) : decodeDocumentsSource(documents)),
+      ...(source === 'index' ? decodeIndexSource(decodeRead(index, place), within) : decodeDocumentsSource(documents)),
       ...(place && { after: place }),
       documents: leaves ? 'leaves' : body ? 'winner' : 'none',
       ...(countOnly && { countOnly: true }),
       ...(aggregate !== null && { aggregate }),
+      ...(exact && { isExact: true }),
     }
   },
   encodeRow: (row, payload) => {
@@ -63,8 +70,13 @@ export const findCodec: CodecOf<typeof indexVerbs.find> = {
 
 type Source = Pick<FindRequest, 'source' | 'descending' | 'limit'>
 
-function decodeIndexSource({ index, through, ranges, descending, limit }: ReturnType<typeof decodeRead>): Source {
-  const source: FindSource = { kind: 'index', index, through, ranges }
+function decodeIndexSource(
+  { index, through, ranges, descending, limit }: ReturnType<typeof decodeRead>, within: WireMessage | null,
+): Source {
+  const source: FindSource = {
+    kind: 'index', index, through, ranges,
+    ...(within && { within: { index: within.index, key: decodeKey(within.key) } }),
+  }
   return { source, descending, ...(limit !== undefined && { limit }) }
 }
 

@@ -8,6 +8,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { PeerIdentity, PeerStart } from '@sectional/core'
 import type { FrameKey } from '../frame/frame-codec.ts'
+import { certificateProblem } from './certified-name.ts'
 import { count, handshakeType, ProtocolError, required, welcomeCoreType } from '../schema/schema.ts'
 import type { WireMessage } from '../schema/schema.ts'
 
@@ -48,6 +49,8 @@ export interface HandshakeOptions {
   readonly secret: string
   /** 32 random bytes, new for each connection. */
   readonly nonce: Uint8Array
+  /** The names in the peer's certificate (`Connection.certifiedNames`); null or absent without TLS. */
+  readonly certifiedNames?: readonly string[] | null
   readonly versions?: VersionRange
   /** Dialing side only: the member that this node's metadata has at the dialed address, by its node name, if any. */
   readonly expected?: string | undefined
@@ -69,8 +72,8 @@ export interface Established {
 
 export interface HandshakeRefusal {
   /** `rival`: another process, which answers, has a link under the same node name. */
-  readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'linked' | 'rival' | 'by-peer' | 'busy'
-    | 'timeout'
+  readonly kind: 'garbage' | 'version' | 'self' | 'cluster' | 'secret' | 'certificate' | 'linked' | 'rival' | 'by-peer'
+    | 'busy' | 'timeout'
   /** One sentence, which is logged and sent to the other side. */
   readonly reason: string
   /**
@@ -144,11 +147,12 @@ export class DialingHandshake implements HandshakeMachine {
   }
 
   #welcomed(welcome: WireMessage): HandshakeStep {
-    const { identity, secret, versions = protocolVersions, accept } = this.#options
+    const { identity, secret, versions = protocolVersions, certifiedNames, accept } = this.#options
     const core = welcomeCoreType.decode(welcome.core)
     const peer = decodeIdentity(core.identity)
     const transcript = transcriptOf(this.hello, welcome.core)
     checkProof(proofOf(secret, 'listener', transcript), welcome.proof, peer)
+    checkCertificate(peer, certifiedNames)
     checkNonce(core.nonce, this.#options.nonce)
     if (core.version < versions.min || core.version > versions.max) {
       throw new Refusal('version', `${peer.node} chose protocol version ${core.version}, which was not offered`, peer)
@@ -216,9 +220,10 @@ export class ListeningHandshake implements HandshakeMachine {
   }
 
   #proven(proof: Uint8Array): HandshakeStep {
-    const { identity, secret, accept } = this.#options
+    const { identity, secret, certifiedNames, accept } = this.#options
     const { peer, transcript, version, expected } = required(this.#pending, 'hello')
     checkProof(proofOf(secret, 'dialer', transcript), proof, peer)
+    checkCertificate(peer, certifiedNames)
     checkName(identity, peer)
     if (isForeign(identity, peer)) throw foreign(identity, peer, { claimed: expected === identity.node })
     const refusal = accept?.(peer)
@@ -309,6 +314,11 @@ function checkProof(expected: Uint8Array, given: Uint8Array, peer: LinkIdentity)
       'secret', `the cluster secrets differ: ${peer.node} did not prove that it holds the one used here`, peer,
     )
   }
+}
+
+function checkCertificate(peer: LinkIdentity, names: readonly string[] | null | undefined): void {
+  const problem = names ? certificateProblem(peer.node, names) : null
+  if (problem !== null) throw new Refusal('certificate', printable(problem, maxReasonLength), peer)
 }
 
 function checkName(self: PeerIdentity, peer: LinkIdentity): void {

@@ -38,6 +38,8 @@ export class PeerLinks {
   /** The name of the node that answered last at each address. */
   readonly #nodeAt = new Map<string, string>()
   readonly #handshakes = new Set<HandshakeRun>()
+  /** Those of connections that were made to this node, oldest first; at most `maxUnauthenticated`. */
+  readonly #incoming = new Set<HandshakeRun>()
   readonly #nodes = new Map<string, NodeLinks>()
   readonly #announced = new Map<string, PeerIdentity>()
   readonly #listeners = new Set<ChangeListener>()
@@ -45,7 +47,6 @@ export class PeerLinks {
   /** The name of the member that is known at each address. */
   #names: ReadonlyMap<string, string> = new Map()
   #identity: LinkIdentity
-  #incomingHandshakes = 0
   #openConnections = 0
   #stopped = false
   #rivalReason: string | null = null
@@ -129,23 +130,30 @@ export class PeerLinks {
     }
   }
 
-  /** Takes a connection that was made to this node. */
+  /**
+   * Takes a connection that was made to this node. When too many have not finished their handshake, the oldest one is
+   * closed: a peer needs milliseconds, so the others of that age are not peers.
+   */
   accept(connection: Connection): void {
     const { limits, metrics } = this.#options
-    if (this.#stopped || this.#incomingHandshakes >= limits.maxUnauthenticated) {
+    if (this.#stopped) {
       metrics.refused('busy')
-      const fields = { remote: connection.remoteAddress, limit: limits.maxUnauthenticated }
-      this.#refusals.warn('busy', fields, 'a connection was refused: too many have not finished their handshake')
       return connection.close('busy')
     }
-    this.#incomingHandshakes++
-    const machine = new ListeningHandshake({ ...this.#handshakeOptions(), accept: peer => this.#acceptIncoming(peer) })
-    const over = (): void => { this.#incomingHandshakes-- }
-    this.#shakeHands({
+    if (this.#incoming.size >= limits.maxUnauthenticated) {
+      const [oldest] = this.#incoming
+      oldest!.cancel({ kind: 'busy', reason: 'too many connections have not finished their handshake' })
+    }
+    const machine = new ListeningHandshake({
+      ...this.#handshakeOptions(connection), accept: peer => this.#acceptIncoming(peer),
+    })
+    const over = (): void => { this.#incoming.delete(run) }
+    const run = this.#shakeHands({
       connection, machine,
       onEstablished: established => { over(); return this.#open(connection, established, undefined) },
       onFailed: (refusal, peer) => { over(); this.#report(refusal, peer, { remote: connection.remoteAddress }) },
     })
+    this.#incoming.add(run)
   }
 
   /** Resolves when no connection and no timer are left. */
@@ -192,7 +200,7 @@ export class PeerLinks {
   #dialed(address: string, connection: Connection, done: (end: ConnectionEnd) => void): void {
     const { clock } = this.#options.runtime
     const machine = new DialingHandshake({
-      ...this.#handshakeOptions(), expected: this.#names.get(address),
+      ...this.#handshakeOptions(connection), expected: this.#names.get(address),
       accept: peer => this.#acceptDialed(peer, address),
     })
     this.#shakeHands({
@@ -214,14 +222,14 @@ export class PeerLinks {
     })
   }
 
-  #handshakeOptions(): HandshakeOptions {
+  #handshakeOptions({ certifiedNames }: Connection): HandshakeOptions {
     const { secret, runtime } = this.#options
-    return { identity: this.#identity, secret, nonce: runtime.random.bytes(nonceBytes) }
+    return { identity: this.#identity, secret, nonce: runtime.random.bytes(nonceBytes), certifiedNames }
   }
 
   #shakeHands(
     options: Pick<HandshakeRunOptions, 'connection' | 'machine' | 'first' | 'onEstablished' | 'onFailed'>,
-  ): void {
+  ): HandshakeRun {
     const { runtime, limits } = this.#options
     this.#openConnections++
     const run: HandshakeRun = new HandshakeRun({
@@ -234,6 +242,7 @@ export class PeerLinks {
       onConnectionClosed: () => { if (--this.#openConnections === 0) this.#onAllClosed?.() },
     })
     this.#handshakes.add(run)
+    return run
   }
 
   #acceptIncoming(peer: LinkIdentity): HandshakeRefusal | null {

@@ -409,7 +409,10 @@ message Find {
   bool leaves = 6;
   bool count_only = 7;
   optional string aggregate = 8;
+  RowsOfKey within = 9;
+  bool exact = 10;
 }
+message RowsOfKey { string index = 1; bytes key = 2; }
 message FindDocuments { Bound start = 1; Bound end = 2; bool descending = 3; optional uint32 limit = 4; }
 message FoundRows { repeated FoundRow rows = 1; }
 message FoundRow {

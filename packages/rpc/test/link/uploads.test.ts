@@ -100,6 +100,19 @@ describe('uploads over a link', () => {
     assert.equal(served?.signal?.aborted, true)
   })
 
+  it('time out when the far end takes everything and does not answer', async () => {
+    const remote = await serving(async (chunks, serving) => {
+      await drain(chunks)
+      return new Promise<WrittenBlob>((_, reject) => {
+        serving.signal?.addEventListener('abort', () => reject(serving.signal?.reason))
+      })
+    })
+    const call = failure(remote.blobs.writeBlob(counted(1000, 2).chunks, { timeoutMs: 300 }))
+    for (let turn = 0; turn < 5; turn++) await world.settle()
+    await world.clock.advance(300)
+    assert.equal((await call).code, 'timeout')
+  })
+
   it('end at the far end when the sender sends nothing for a long time', async () => {
     let seen: unknown
     const remote = await serving(async chunks => {

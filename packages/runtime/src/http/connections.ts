@@ -47,8 +47,9 @@ interface Connection {
 const noConnection = (): void => {}
 
 /**
- * The connections of one HTTP server. At a limit, the connection that has been idle longest is closed to make room for
- * a new one. When all connections are busy, the new one is refused: its first request is still read for a moment.
+ * The connections of the HTTP servers of one node. At a limit, the connection that has been idle longest is closed to
+ * make room for a new one. When all connections are busy, the new one is refused: its first request is still read for a
+ * moment.
  */
 export class Connections {
   readonly #limits: ConnectionLimits
@@ -138,40 +139,4 @@ export class Connections {
       this.#refused.delete(socket)
     })
   }
-}
-
-/** The maximum number of concurrent TLS handshakes; at most a quarter of the connections. */
-const handshakesMax = 1024
-
-/** Connections whose TLS handshake is in progress. When there are too many, the oldest one is closed. */
-export class PendingHandshakes {
-  readonly #max: number
-  /** Remote address and port -> socket, oldest first. */
-  readonly #pending = new Map<string, Socket>()
-
-  constructor({ total }: ConnectionLimits) {
-    this.#max = Math.min(handshakesMax, Math.ceil(total / 4))
-  }
-
-  /** @param socket the TCP socket */
-  begin(socket: Socket): void {
-    const end = farEnd(socket)
-    this.#pending.set(end, socket)
-    socket.once('close', () => { if (this.#pending.get(end) === socket) this.#pending.delete(end) })
-    if (this.#pending.size <= this.#max) return
-    for (const [at, oldest] of this.#pending) {
-      this.#pending.delete(at)
-      oldest.destroy()
-      return
-    }
-  }
-
-  /** @param socket the TLS socket */
-  done(socket: Socket): void {
-    this.#pending.delete(farEnd(socket))
-  }
-}
-
-function farEnd({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`
 }

@@ -41,7 +41,7 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   readonly remoteAddress: string
   readonly isRefused = false
   bodyPace: BodyPace | null = null
-  readonly encrypted = false
+  readonly encrypted: boolean
   /** Always undefined, because the client receives the whole response at once. */
   readonly delivery = undefined
   /** Resolves with the head of the response; rejects with `ResponseCutError` when the connection breaks before it. */
@@ -60,8 +60,10 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
   #wakeReader: (() => void) | undefined
   #waitingWriters: (() => void)[] = []
 
-  constructor(request: InjectedRequest) {
+  /** @param encrypted whether the server that receives the request serves HTTPS */
+  constructor(request: InjectedRequest, encrypted = false) {
     this.#request = request
+    this.encrypted = encrypted
     this.method = request.method ?? 'GET'
     this.target = request.target
     this.headers = requestHeaders(request)

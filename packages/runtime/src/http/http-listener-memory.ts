@@ -1,7 +1,7 @@
 import { MemoryHttpExchange, ResponseCutError } from './http-exchange-memory.ts'
 import type { InjectedRequest, InjectedResponse } from './http-exchange-memory.ts'
 import type { Clock } from '../clock/clock.ts'
-import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
+import type { HttpAddress, HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
 
 const firstFreePort = 30000
 
@@ -26,11 +26,11 @@ export class MemoryHttpListener implements HttpListener {
     this.#clock = clock
   }
 
-  async listen(address: { readonly host: string; readonly port: number }, handler: HttpHandler): Promise<HttpServer> {
+  async listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer> {
     if (this.#revoked) throw new Error('the listener was revoked')
     const port = address.port === 0 ? this.#nextPort++ : address.port
     if (this.#servers.has(port)) throw new Error(`${address.host}:${port} cannot be bound: it is in use`)
-    const server = new MemoryHttpServer({ host: address.host, port }, handler, this.#clock, () => {
+    const server = new MemoryHttpServer({ ...address, port }, handler, this.#clock, () => {
       this.#servers.delete(port)
     })
     this.#servers.set(port, server)
@@ -72,15 +72,14 @@ export class MemoryHttpListener implements HttpListener {
 }
 
 class MemoryHttpServer implements HttpServer {
-  readonly address: { readonly host: string; readonly port: number }
+  readonly address: HttpAddress
   readonly #handler: HttpHandler
   readonly #clock: Clock | undefined
   readonly #unbind: () => void
   readonly #running = new Set<MemoryHttpExchange>()
 
   constructor(
-    address: { readonly host: string; readonly port: number }, handler: HttpHandler, clock: Clock | undefined,
-    unbind: () => void,
+    address: HttpAddress, handler: HttpHandler, clock: Clock | undefined, unbind: () => void,
   ) {
     this.address = address
     this.#handler = handler
@@ -90,7 +89,7 @@ class MemoryHttpServer implements HttpServer {
 
   serve(request: InjectedRequest): Promise<InjectedResponse> {
     if (request.signal?.aborted === true) return Promise.reject(new ResponseCutError('the client went away'))
-    const exchange = new MemoryHttpExchange(request)
+    const exchange = new MemoryHttpExchange(request, this.address.encrypted)
     this.#running.add(exchange)
     void exchange.ended.then(() => this.#running.delete(exchange))
     queueMicrotask(() => this.#handler(exchange))

@@ -2,12 +2,15 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import type { OptionValues } from '@sectional/core/options'
 import { connectionDeclarations } from './connection-options.ts'
-import { connectionLimits, Connections, PendingHandshakes } from './connections.ts'
+import { connectionLimits, Connections } from './connections.ts'
 import type { ConnectionLimits } from './connections.ts'
 import { NodeHttpExchange } from './http-exchange-node.ts'
-import type { HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
+import type { HttpAddress, HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
+import { PendingHandshakes } from '../tls/pending-handshakes.ts'
+import type { TlsContextSource } from '../tls/tls-context.ts'
 
 /** The limit for the request line and headers together. It is generous because query strings can contain long keys. */
 const headerBytesMax = 64 * 1024
@@ -15,6 +18,8 @@ const headersMsMax = 30_000
 /** Longer than the usual idle timeout of proxies, so that the proxy closes an idle connection first. */
 const idleMsMax = 75_000
 const probeMs = 60_000
+/** The maximum number of concurrent TLS handshakes; at most a quarter of the connections. */
+const handshakesMax = 1024
 /** The number of requests that are handled before sockets are read again. */
 const requestsPerTurnMax = 64
 /**
@@ -25,6 +30,19 @@ const pipelinedMax = 100
 /** The interval in milliseconds at which connections that became idle are closed while the server is closing. */
 const sweepMs = 50
 
+const serverOptions: ServerOptions = {
+  maxHeaderSize: headerBytesMax,
+  // Node would use the first of two headers and ignore the second, where a proxy may have checked the second. Joined
+  // values of headers that may be sent once, such as Authorization, are malformed and therefore refused.
+  joinDuplicateHeaders: true,
+  headersTimeout: headersMsMax,
+  // No limit, because uploads may take as long as they make progress.
+  requestTimeout: 0,
+  keepAliveTimeout: idleMsMax,
+  keepAlive: true,
+  keepAliveInitialDelay: probeMs,
+}
+
 /**
  * Absent options have their declared defaults, except `addressPercent`: without it, one address may hold all
  * connections.
@@ -32,44 +50,55 @@ const sweepMs = 50
 export interface NodeHttpListenerOptions extends Partial<OptionValues<typeof connectionDeclarations>> {
   /** The number of descriptors that the process may open; null when unknown. */
   readonly descriptors?: number | null
-  /** In PEM format. Without it the server speaks plain HTTP. */
-  readonly tls?: { readonly key: string; readonly cert: string; readonly ca?: string }
+  /** Needed for addresses with `encrypted`. */
+  readonly https?: HttpsOptions
+}
+
+export interface HttpsOptions {
+  readonly context: TlsContextSource
+  /**
+   * Whether clients may show a certificate ('optional') or must ('required'). One that no authority of the context has
+   * signed ends the connection. 'ignored': clients are not asked for one.
+   */
+  readonly clientCertificates: 'ignored' | 'optional' | 'required'
 }
 
 /** HTTP/1.1 with node:http. */
 export class NodeHttpListener implements HttpListener {
   readonly #options: NodeHttpListenerOptions
   readonly #servers = new Set<NodeHttpServer>()
+  /** All servers share the limits, because they share the descriptors of the process. */
+  readonly #connections: Connections
 
   constructor(options: NodeHttpListenerOptions = {}) {
     this.#options = options
+    this.#connections = new Connections(this.limits)
   }
 
-  async listen(address: { readonly host: string; readonly port: number }, handler: HttpHandler): Promise<HttpServer> {
-    const options: ServerOptions = {
-      maxHeaderSize: headerBytesMax,
-      // Node would use the first of two headers and ignore the second, where a proxy may have checked the second.
-      // Joined values of headers that may be sent once, such as Authorization, are malformed and therefore refused.
-      joinDuplicateHeaders: true,
-      headersTimeout: headersMsMax,
-      // No limit, because uploads may take as long as they make progress.
-      requestTimeout: 0,
-      keepAliveTimeout: idleMsMax,
-      keepAlive: true,
-      keepAliveInitialDelay: probeMs,
-    }
-    const server = this.#options.tls === undefined
-      ? createServer(options)
-      : createTlsServer({ ...options, handshakeTimeout: headersMsMax, ...this.#options.tls })
-    const listening = new NodeHttpServer(
-      server, address.host, handler, this.limits, ended => this.#servers.delete(ended),
-    )
+  async listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer> {
+    const server = address.encrypted === true ? this.#createTlsServer() : createServer(serverOptions)
+    const listening = new NodeHttpServer(server, address.host, handler, {
+      connections: this.#connections, limits: this.limits, onEnd: ended => this.#servers.delete(ended),
+    })
     await bound(server, address)
     this.#servers.add(listening)
     return listening
   }
 
-  /** The limits of the connections of each server. */
+  #createTlsServer(): TlsServer {
+    const { https } = this.#options
+    if (https === undefined) throw new Error('there is no certificate for HTTPS')
+    const { context, clientCertificates } = https
+    const server = createTlsServer({
+      ...serverOptions, ...context.current, handshakeTimeout: headersMsMax,
+      requestCert: clientCertificates !== 'ignored', rejectUnauthorized: clientCertificates === 'required',
+    })
+    if (clientCertificates === 'optional') server.on('secureConnection', requireTrusted)
+    server.once('close', context.onChange(() => server.setSecureContext({ ...context.current })))
+    return server
+  }
+
+  /** The limits of the connections of all servers together. */
   get limits(): ConnectionLimits {
     const { descriptors = null, addressPercent = 100 } = this.#options
     const connectionsMax = this.#options.connectionsMax ?? connectionDeclarations.connectionsMax.default
@@ -82,28 +111,34 @@ export class NodeHttpListener implements HttpListener {
   }
 }
 
+/** What a server shares with the other servers of its listener. */
+interface ListenerParts {
+  readonly connections: Connections
+  readonly limits: ConnectionLimits
+  readonly onEnd: (server: NodeHttpServer) => void
+}
+
 class NodeHttpServer implements HttpServer {
   readonly #server: Server
   readonly #host: string
   readonly #handler: HttpHandler
   readonly #onEnd: (server: NodeHttpServer) => void
   readonly #connections: Connections
+  /** Undefined on a server without TLS. */
+  readonly #handshakes: PendingHandshakes | undefined
   #arrived: NodeHttpExchange[] = []
   readonly #pipelined = new WeakMap<Socket, number>()
   #closed: Promise<void> | undefined
   closing = false
 
-  constructor(
-    server: Server, host: string, handler: HttpHandler, limits: ConnectionLimits,
-    onEnd: (server: NodeHttpServer) => void,
-  ) {
+  constructor(server: Server, host: string, handler: HttpHandler, { connections, limits, onEnd }: ListenerParts) {
     this.#server = server
     this.#host = host
     this.#handler = handler
     this.#onEnd = onEnd
-    const connections = this.#connections = new Connections(limits)
+    this.#connections = connections
     if (server instanceof TlsServer) {
-      const handshakes = new PendingHandshakes(limits)
+      const handshakes = this.#handshakes = new PendingHandshakes(Math.min(handshakesMax, Math.ceil(limits.total / 4)))
       server.on('connection', (socket: Socket) => handshakes.begin(socket))
       server.on('secureConnection', (socket: Socket) => {
         handshakes.done(socket)
@@ -164,6 +199,7 @@ class NodeHttpServer implements HttpServer {
   async #close(graceMs: number): Promise<void> {
     this.closing = true
     const ended = new Promise<void>(resolve => { this.#server.close(() => resolve()) })
+    this.#handshakes?.end()
     if (graceMs <= 0) this.#server.closeAllConnections()
     const cut = setTimeout(() => this.#server.closeAllConnections(), graceMs)
     const sweep = setInterval(() => this.#server.closeIdleConnections(), sweepMs)
@@ -172,6 +208,11 @@ class NodeHttpServer implements HttpServer {
     clearInterval(sweep)
     this.#onEnd(this)
   }
+}
+
+/** Closes the connection of a client that has shown a certificate which no known authority has signed. */
+function requireTrusted(socket: TLSSocket): void {
+  if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) socket.destroy()
 }
 
 function bound(server: Server, address: { readonly host: string; readonly port: number }): Promise<void> {

@@ -31,6 +31,8 @@ export interface HttpListenerSuiteOptions {
   /** Sends a request; rejects when there is no response. */
   readonly request: (listener: HttpListener, server: HttpServer, request: ClientRequest) => Promise<ClientResponse>
   readonly destroy: (listener: HttpListener) => Promise<void>
+  /** Whether the tests use servers with TLS. */
+  readonly encrypted?: boolean
 }
 
 const longGraceMs = 5000
@@ -57,10 +59,15 @@ class Fixture {
     return this.#server
   }
 
+  get encrypted(): boolean {
+    return this.#options.encrypted ?? false
+  }
+
   async setUp(): Promise<void> {
     this.failure = undefined
     this.#listener = await this.#options.create()
-    this.#server = await this.listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+    const address = { host: '127.0.0.1', port: 0, encrypted: this.encrypted }
+    this.#server = await this.listener.listen(address, exchange => {
       void (async () => this.handler(exchange))().catch(error => {
         this.failure = error
         if (!exchange.headersSent) exchange.send(500, {}, String(error))
@@ -107,7 +114,7 @@ function requests(fixture: Fixture): void {
       method: 'COPY', target: '/db/a%2Fb+c?rev=%221%22&&x', headers: { 'X-Test': 'Yes', Destination: 'other' },
     })
     assert.equal(response.status, 200)
-    assert.deepEqual(seen, ['COPY', '/db/a%2Fb+c?rev=%221%22&&x', 'Yes', 'other', undefined, false])
+    assert.deepEqual(seen, ['COPY', '/db/a%2Fb+c?rev=%221%22&&x', 'Yes', 'other', undefined, fixture.encrypted])
   })
 }
 

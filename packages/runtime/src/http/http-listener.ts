@@ -3,7 +3,15 @@
  * simulator.
  */
 export interface HttpListener {
-  listen(address: { readonly host: string; readonly port: number }, handler: HttpHandler): Promise<HttpServer>
+  /** @throws Error that names the address when it cannot be bound */
+  listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer>
+}
+
+export interface HttpAddress {
+  readonly host: string
+  readonly port: number
+  /** Serve HTTPS here, with the certificate that the listener was created with. */
+  readonly encrypted?: boolean
 }
 
 export interface HttpServer {

@@ -38,6 +38,7 @@ export class MemoryConnection implements Connection {
   readonly from: string
   readonly to: string
   readonly remoteAddress: string
+  readonly certifiedNames = null
   peer: MemoryConnection | undefined
   /** Called when this end of the connection has ended. */
   onEnd: (() => void) | undefined

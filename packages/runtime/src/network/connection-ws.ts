@@ -13,6 +13,7 @@ const unsupportedData = 1003
  */
 export class WebSocketConnection implements Connection {
   readonly remoteAddress: string
+  readonly certifiedNames: readonly string[] | null
   readonly #socket: WebSocket
   readonly #maxFrameBytes: number
   readonly #onEnd: (connection: WebSocketConnection) => void
@@ -28,10 +29,12 @@ export class WebSocketConnection implements Connection {
 
   /** @param socket an open socket */
   constructor(
-    socket: WebSocket, remoteAddress: string, maxFrameBytes: number, onEnd: (connection: WebSocketConnection) => void,
+    socket: WebSocket, peer: Pick<Connection, 'remoteAddress' | 'certifiedNames'>, maxFrameBytes: number,
+    onEnd: (connection: WebSocketConnection) => void,
   ) {
     this.#socket = socket
-    this.remoteAddress = remoteAddress
+    this.remoteAddress = peer.remoteAddress
+    this.certifiedNames = peer.certifiedNames
     this.#maxFrameBytes = maxFrameBytes
     this.#onEnd = onEnd
     socket.pause()

@@ -1,38 +1,39 @@
 import { createServer } from 'node:http'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { WebSocket, WebSocketServer } from 'ws'
 import { WebSocketConnection } from './connection-ws.ts'
 import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
 import { defaultMaxFrameBytes, formatAddress } from './network.ts'
+import { certifiedNamesOf } from '../tls/certified-names.ts'
+import type { TlsContext, TlsContextSource } from '../tls/tls-context.ts'
+import { PendingHandshakes } from '../tls/pending-handshakes.ts'
 import { tlsMismatch } from './tls-mismatch.ts'
 
 const path = '/sectional'
 /** The maximum number of sockets of one listener, including those whose handshake is in progress. */
 const connectionsMax = 1024
+/** The maximum number of those whose handshake of TLS and WebSocket is in progress. */
+const handshakesMax = 256
 const handshakeMsMax = 5000
 /** Milliseconds that the closing handshake may take before the socket is destroyed. */
 const closeMsMax = 1000
 const headerBytesMax = 8 * 1024
 
-export interface TlsIdentity {
-  /** Private key and certificate of this node, in PEM format. */
-  readonly key: string
-  readonly cert: string
-  /** The certificate authority of the cluster. Peers are refused unless it signed their certificates. */
-  readonly ca: string
-}
+/** The certificate of this node, and the authorities of the cluster: one of them must have signed that of a peer. */
+export type LinkTlsContext = TlsContext & { readonly ca: string }
 
 export interface WebSocketNetworkOptions {
   readonly maxFrameBytes?: number
   /** Enables mutual TLS; without it links are not encrypted. */
-  readonly tls?: TlsIdentity
+  readonly tls?: TlsContextSource<LinkTlsContext>
 }
 
 /** Links between nodes as WebSockets (RFC 6455) with binary messages, over TCP or mutual TLS. */
 export class WebSocketNetwork implements Network {
-  readonly #tls: TlsIdentity | undefined
+  readonly #tls: TlsContextSource<LinkTlsContext> | undefined
   readonly #maxFrameBytes: number
   readonly #listeners = new Set<WebSocketListener>()
   readonly #connections = new Set<WebSocketConnection>()
@@ -46,9 +47,9 @@ export class WebSocketNetwork implements Network {
 
   async listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener> {
     this.#assertUsable()
-    const server = this.#tls === undefined
-      ? createServer()
-      : createTlsServer({ ...this.#tls, requestCert: true, rejectUnauthorized: true })
+    const server = this.#createServer()
+    const handshakes = new PendingHandshakes(handshakesMax)
+    server.on('connection', socket => handshakes.begin(socket))
     server.maxConnections = connectionsMax
     server.headersTimeout = handshakeMsMax
     server.requestTimeout = handshakeMsMax
@@ -61,13 +62,24 @@ export class WebSocketNetwork implements Network {
       closeTimeout: closeMsMax,
     } as ConstructorParameters<typeof WebSocketServer>[0])
     sockets.on('connection', (socket, request) => {
+      handshakes.done(request.socket)
       const { remoteAddress = '', remotePort = 0 } = request.socket
-      onConnection(this.#keep(socket, formatAddress({ host: remoteAddress, port: remotePort })))
+      onConnection(this.#keep(socket, formatAddress({ host: remoteAddress, port: remotePort }), request.socket))
     })
     await bound(server, sockets, address)
     const listener = new WebSocketListener(server, { host: address.host, port: (server.address() as AddressInfo).port })
     this.#listeners.add(listener)
     return listener
+  }
+
+  #createServer(): Server {
+    const tls = this.#tls
+    if (tls === undefined) return createServer()
+    const server = createTlsServer({
+      ...tls.current, requestCert: true, rejectUnauthorized: true, handshakeTimeout: handshakeMsMax,
+    })
+    server.once('close', tls.onChange(() => server.setSecureContext({ ...tls.current })))
+    return server
   }
 
   connect(
@@ -78,7 +90,8 @@ export class WebSocketNetwork implements Network {
       options.signal?.throwIfAborted()
       const name = formatAddress(address)
       const socket = new WebSocket(`${this.#tls === undefined ? 'ws' : 'wss'}://${name}${path}`, {
-        ...this.#tls, perMessageDeflate: false, maxPayload: this.#maxFrameBytes, maxHeaderSize: headerBytesMax,
+        ...this.#tls?.current, perMessageDeflate: false, maxPayload: this.#maxFrameBytes,
+        maxHeaderSize: headerBytesMax,
         closeTimeout: closeMsMax,
         // Masks protect proxies from scripts in browsers (RFC 6455 section 10.3). Between nodes they would only cost
         // time.
@@ -108,7 +121,9 @@ export class WebSocketNetwork implements Network {
           fail(new Error(`${name} cannot be reached: ${reason}`, { cause: error }))
         })
       })
-      socket.on('open', () => { if (settle()) resolve(this.#keep(socket, name)) })
+      let response: IncomingMessage
+      socket.once('upgrade', upgraded => { response = upgraded })
+      socket.on('open', () => { if (settle()) resolve(this.#keep(socket, name, response.socket)) })
     })
   }
 
@@ -121,9 +136,10 @@ export class WebSocketNetwork implements Network {
     this.#listeners.clear()
   }
 
-  #keep(socket: WebSocket, remoteAddress: string): WebSocketConnection {
+  #keep(socket: WebSocket, remoteAddress: string, wire: Socket): WebSocketConnection {
+    const certifiedNames = this.#tls === undefined ? null : certifiedNamesOf(wire as TLSSocket)
     const connection = new WebSocketConnection(
-      socket, remoteAddress, this.#maxFrameBytes, ended => this.#connections.delete(ended),
+      socket, { remoteAddress, certifiedNames }, this.#maxFrameBytes, ended => this.#connections.delete(ended),
     )
     this.#connections.add(connection)
     return connection

@@ -30,6 +30,11 @@ export interface NetworkListener {
 
 export interface Connection {
   readonly remoteAddress: string
+  /**
+   * The names in the verified certificate of the peer (its subjectAltName), each with its kind as Node writes it:
+   * `DNS:db1.example.org`, `IP Address:10.0.0.1`, `URI:urn:a`. Null without TLS.
+   */
+  readonly certifiedNames: readonly string[] | null
   /** Bytes that `send` has accepted and not yet passed to the operating system. */
   readonly bufferedBytes: number
   /** Sends a frame of at most `maxFrameBytes` (network option); does nothing after `close`. The buffer is not kept. */

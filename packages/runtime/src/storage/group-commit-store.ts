@@ -43,11 +43,30 @@ class WriteGroup implements WriteBatch, BatchOperations {
   readonly values: (Uint8Array | null)[] = []
   readonly waiters: Waiter[] = []
   bytes = 0
+  /** The index in `keys` of each key that `putLatest` received. */
+  readonly #latest = new Map<string, number>()
+  /** What `putLatest` replaced since the last `begin`: the index, and the value before. */
+  readonly #replaced: [index: number, value: Uint8Array][] = []
+  #lengthBefore = 0
+  #bytesBefore = 0
 
   put(key: string, value: Uint8Array): void {
     this.keys.push(key)
     this.values.push(value)
     this.bytes += key.length + value.length
+  }
+
+  putLatest(key: string, value: Uint8Array): void {
+    const index = this.#latest.get(key)
+    if (index === undefined) {
+      this.#latest.set(key, this.keys.length)
+      this.put(key, value)
+      return
+    }
+    const before = this.values[index]!
+    this.#replaced.push([index, before])
+    this.values[index] = value
+    this.bytes += value.length - before.length
   }
 
   delete(key: string): void {
@@ -60,15 +79,30 @@ class WriteGroup implements WriteBatch, BatchOperations {
     return this.keys.length >= groupOperationsMax || this.bytes >= groupBytesMax
   }
 
-  /** Removes the operations that were added after the given length. */
-  truncate(length: number, bytes: number): void {
-    this.keys.length = length
-    this.values.length = length
-    this.bytes = bytes
+  /** Begins the operations of one call, which `undo` can take back. */
+  begin(): void {
+    this.#lengthBefore = this.keys.length
+    this.#bytesBefore = this.bytes
+    this.#replaced.length = 0
+  }
+
+  /** Takes back all operations since the last `begin`. */
+  undo(): void {
+    for (const [index, value] of this.#replaced.toReversed()) this.values[index] = value
+    for (const [key, index] of this.#latest) {
+      if (index >= this.#lengthBefore) this.#latest.delete(key)
+    }
+    this.#truncate(this.#lengthBefore, this.#bytesBefore)
   }
 
   release(): void {
-    this.truncate(0, 0)
+    this.#truncate(0, 0)
+  }
+
+  #truncate(length: number, bytes: number): void {
+    this.keys.length = length
+    this.values.length = length
+    this.bytes = bytes
   }
 }
 
@@ -164,10 +198,11 @@ export abstract class GroupCommitStore implements Store {
     const group = this.#openGroup()
     const length = group.keys.length
     const bytes = group.bytes
+    group.begin()
     try {
       fill(group)
     } catch (error) {
-      group.truncate(length, bytes)
+      group.undo()
       if (group.waiters.length === 0) this.#queue.pop()
       return Promise.reject(error)
     }

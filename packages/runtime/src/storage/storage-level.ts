@@ -413,7 +413,9 @@ function openError(error: unknown, location: string, canBeRemoved = false): Stor
         cause: error,
       })
   }
-  return new StorageError(mapped.code, `${location} cannot be opened: ${mapped.message}`, { cause: error })
+  // LevelDB calls a database whose opening failed not open. Nobody has closed the store, so it must be tried again.
+  const code = mapped.code === 'closed' ? 'io' : mapped.code
+  return new StorageError(code, `${location} cannot be opened: ${mapped.message}`, { cause: error })
 }
 
 /**

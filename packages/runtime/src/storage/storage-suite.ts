@@ -188,6 +188,35 @@ function groupCommit(fixture: Fixture): void {
     assert.deepEqual(await fixture.list(), ['after=', 'before='])
   })
 
+  it('writes the last of the values that calls put as the latest one', async () => {
+    const calls = Array.from({ length: 20 }, (_, index) => fixture.store.write(batch => {
+      batch.put(`k${index}`, bytes(''))
+      batch.putLatest('latest', bytes(String(index)))
+      batch.putLatest(`latest ${index % 2}`, bytes('x'.repeat(index)))
+    }))
+    await Promise.all(calls)
+    assert.equal(text(fixture.store.getSync('latest')), '19')
+    assert.equal(text(fixture.store.getSync('latest 0')), 'x'.repeat(18))
+    assert.equal((await fixture.list()).length, 23)
+  })
+
+  it('restores the latest value that a call with an error replaced', async () => {
+    const before = fixture.store.write(batch => batch.putLatest('latest', bytes('before')))
+    const broken = fixture.store.write(batch => {
+      batch.putLatest('latest', bytes('broken once'))
+      batch.putLatest('latest', bytes('broken twice'))
+      batch.putLatest('never', bytes('broken'))
+      throw new RangeError('no')
+    })
+    const after = fixture.store.write(batch => {
+      batch.put('after', bytes(''))
+      batch.putLatest('never', bytes('but now'))
+    })
+    await assert.rejects(broken, RangeError)
+    await Promise.all([before, after])
+    assert.deepEqual(await fixture.list(), ['after=', 'latest=before', 'never=but now'])
+  })
+
   it('rejects with overloaded when too many writes wait, and recovers', async () => {
     const value = new Uint8Array(queuedBytesMax / 4)
     const calls = Array.from({ length: 8 }, () => outcome(fixture.store.write(batch => batch.put('large', value))))

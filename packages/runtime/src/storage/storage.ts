@@ -61,6 +61,11 @@ export const lastKey = '\u{10ffff}'
  */
 export interface WriteBatch {
   put(key: string, value: Uint8Array): void
+  /**
+   * Like `put`, for a record that nearly every write replaces. When the writes of one group commit put the same key in
+   * this way, only the last value is written. No other operation of the group may have that key.
+   */
+  putLatest(key: string, value: Uint8Array): void
   delete(key: string): void
 }
 

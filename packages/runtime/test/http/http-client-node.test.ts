@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { NodeHttpClient } from '../../src/http/http-client-node.ts'
 import { httpClientSuite } from '../../src/http/http-client-suite.ts'
-import { testAuthority } from '../../src/network/test-certificates.ts'
+import { testAuthority } from '../../src/tls/test-certificates.ts'
 
 const servers: Server[] = []
 

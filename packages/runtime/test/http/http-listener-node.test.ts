@@ -1,30 +1,44 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
 import { expect } from 'chai'
 import { ClientGoneError } from '../../src/http/http-listener.ts'
 import type { HttpExchange, HttpServer } from '../../src/http/http-listener.ts'
 import { connectionLimits } from '../../src/http/connections.ts'
 import { NodeHttpListener } from '../../src/http/http-listener-node.ts'
 import type { NodeHttpListenerOptions } from '../../src/http/http-listener-node.ts'
-import { testAuthority } from '../../src/network/test-certificates.ts'
+import { fixedTlsContext } from '../../src/tls/tls-context.ts'
+import { testAuthority } from '../../src/tls/test-certificates.ts'
 import { httpListenerSuite } from '../../src/http/http-listener-suite.ts'
 import type { ClientRequest, ClientResponse } from '../../src/http/http-listener-suite.ts'
 
 httpListenerSuite('NodeHttpListener', {
   create: async () => new NodeHttpListener(),
-  request: async (_listener, server, request) => sendRequest(server, request),
+  request: async (_listener, server, request) => sendRequest(httpRequest, server, request),
+  destroy: async listener => (listener as NodeHttpListener).revoke(),
+})
+
+const { identity } = testAuthority('https')
+
+httpListenerSuite('NodeHttpListener with TLS', {
+  encrypted: true,
+  create: async () => new NodeHttpListener({
+    https: { context: fixedTlsContext(identity), clientCertificates: 'ignored' },
+  }),
+  request: async (_listener, server, request) => sendRequest(httpsRequest, server, request),
   destroy: async listener => (listener as NodeHttpListener).revoke(),
 })
 
 function sendRequest(
-  server: HttpServer, { method, target, headers = {}, body, signal, onChunk }: ClientRequest,
+  request: typeof httpsRequest, server: HttpServer,
+  { method, target, headers = {}, body, signal, onChunk }: ClientRequest,
 ): Promise<ClientResponse> {
   return new Promise((resolve, reject) => {
     const { host, port } = server.address
-    const outgoing = httpRequest({ host, port, method, path: target, headers, ...signal && { signal } }, response => {
+    const options = { host, port, method, path: target, headers, agent: false as const, ca: identity.ca }
+    const outgoing = request({ ...options, ...signal && { signal } }, response => {
       const parts: Buffer[] = []
       response.on('data', part => { parts.push(part); onChunk?.() })
       response.on('error', () => {})
@@ -253,26 +267,6 @@ describe('NodeHttpListener', () => {
     const elsewhere = new Client(state.server, '127.0.0.2')
     expect(await elsewhere.get('/')).to.match(okay)
     for (const { socket } of [...busy, elsewhere]) socket.destroy()
-  })
-
-  it('bounds the connections that never end their TLS handshake', async () => {
-    const server = await new NodeHttpListener({ connectionsMax: 40, tls: testAuthority('a').identity })
-      .listen({ host: '127.0.0.1', port: 0 }, exchange => exchange.send(200, {}, 'served'))
-    const served = async (): Promise<string> => {
-      const socket = connectTls({ ...server.address, rejectUnauthorized: false })
-      socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-      let received = ''
-      for await (const part of socket) received += String(part)
-      return received
-    }
-    const silent: Client[] = []
-    for (let i = 0; i < 30; i++) silent.push(await new Client(server).opened())
-    await Promise.all(silent.slice(0, 20).map(({ closed }) => closed))
-    const open = silent.filter(({ socket }) => !socket.destroyed)
-    expect(open).to.have.lengthOf(10)
-    for (let i = 0; i < 15; i++) expect(await served()).to.match(/served$/)
-    for (const { socket } of open) socket.destroy()
-    await server.close(0)
   })
 
   it('reserves descriptors for other uses', () => {

@@ -6,7 +6,8 @@ import { WebSocket } from 'ws'
 import type { Connection } from '../../src/network/network.ts'
 import { networkSuite } from '../../src/network/network-suite.ts'
 import { WebSocketNetwork } from '../../src/network/network-ws.ts'
-import { testAuthority } from '../../src/network/test-certificates.ts'
+import { fixedTlsContext } from '../../src/tls/tls-context.ts'
+import { testAuthority } from '../../src/tls/test-certificates.ts'
 
 const create = (options: object) => async (maxFrameBytes: number) => ({
   a: new WebSocketNetwork({ ...options, maxFrameBytes }), b: new WebSocketNetwork({ ...options, maxFrameBytes }),
@@ -18,7 +19,9 @@ const destroy = async ({ a, b }: { a: unknown; b: unknown }): Promise<void> => {
 const anyPort = { host: '127.0.0.1', port: 0 }
 
 networkSuite('WebSocketNetwork', { create: create({}), destroy })
-networkSuite('WebSocketNetwork with TLS', { create: create({ tls: testAuthority('cluster').identity }), destroy })
+networkSuite('WebSocketNetwork with TLS', {
+  create: create({ tls: fixedTlsContext(testAuthority('cluster').identity) }), destroy,
+})
 
 describe('WebSocketNetwork', () => {
   let network: WebSocketNetwork
@@ -60,8 +63,8 @@ describe('WebSocketNetwork', () => {
   })
 
   it('refuses a peer whose certificate another authority signed, or that has none', async () => {
-    const secure = new WebSocketNetwork({ tls: testAuthority('cluster').identity })
-    const stranger = new WebSocketNetwork({ tls: testAuthority('stranger').identity })
+    const secure = new WebSocketNetwork({ tls: fixedTlsContext(testAuthority('cluster').identity) })
+    const stranger = new WebSocketNetwork({ tls: fixedTlsContext(testAuthority('stranger').identity) })
     const accepted: unknown[] = []
     const listener = await secure.listen(anyPort, connection => accepted.push(connection))
     for (const caller of [stranger, network]) {
@@ -79,8 +82,21 @@ describe('WebSocketNetwork', () => {
     stranger.revoke()
   })
 
+  for (const tls of [undefined, fixedTlsContext(testAuthority('cluster').identity)]) {
+    it(`accepts a peer while others hold connections and send nothing${tls ? ', with TLS' : ''}`, async () => {
+      const busy = new WebSocketNetwork({ ...tls && { tls } })
+      const { address } = await busy.listen(anyPort, () => {})
+      const silent = Array.from({ length: 1100 }, () => connectTcp(address.port, address.host).on('error', () => {}))
+      await Promise.all(silent.slice(-100).map(socket => once(socket, 'connect')))
+      const peer = await busy.connect(address, { timeoutMs: 5000 })
+      peer.close('enough')
+      for (const socket of silent) socket.destroy()
+      busy.revoke()
+    })
+  }
+
   it('says which end speaks TLS when the other does not', async () => {
-    const secure = new WebSocketNetwork({ tls: testAuthority('cluster').identity })
+    const secure = new WebSocketNetwork({ tls: fixedTlsContext(testAuthority('cluster').identity) })
     const reach = async (from: WebSocketNetwork, to: WebSocketNetwork): Promise<string> => {
       const listener = await to.listen(anyPort, () => {})
       return from.connect(listener.address, { timeoutMs: 5000 })

@@ -59,4 +59,14 @@ describe('LevelStorage', () => {
     const { stdout } = await promisify(execFile)('sh', ['-c', command])
     expect(JSON.parse(stdout)).to.deep.equal({ acknowledged: 60, failures: Array(6).fill('io'), lost: [] })
   })
+
+  it('is not closed by a disk that refuses to reopen it after a failed write', async () => {
+    const child = fileURLToPath(new URL('refused-reopening.child.ts', import.meta.url))
+    const { stdout } = await promisify(execFile)(
+      process.execPath, ['--disable-warning=ExperimentalWarning', child, directory],
+    )
+    expect(JSON.parse(stdout)).to.deep.equal({
+      outcomes: ['done', 'io', 'io', 'io', 'done'], kept: ['before', 'after'],
+    })
+  })
 })

@@ -8,6 +8,7 @@ import { makeDirectory } from '@sectional/runtime'
 import { editIni } from '../configuration/ini-file.ts'
 import { nextRecord, readRecord, recordName } from './cluster-record.ts'
 import type { Administrator, ClusterRecord, ClusterRequest } from './cluster-record.ts'
+import { changesPath } from './configuration-folder.ts'
 import { writeDurably } from './durable-file.ts'
 import { lockFolder, type FolderLock } from './folder-lock.ts'
 import { folderProblem } from './folder-problem.ts'
@@ -102,8 +103,8 @@ function planNodes(folder: string, record: ClusterRecord): readonly PlannedNode[
 }
 
 /**
- * Writes the configuration of a node. cluster.ini is rewritten at each start; local.ini belongs to the node and
- * receives the changes that the API makes.
+ * Writes the configuration of a node. cluster.ini is rewritten at each start; local.ini belongs to the operator, and
+ * receives the administrator that is given on the command line.
  */
 async function writeConfiguration(
   node: PlannedNode, record: ClusterRecord, nodes: readonly PlannedNode[], kept: ClusterRecord | null,
@@ -128,6 +129,11 @@ async function writeConfiguration(
   const known = existsSync(localIni)
   if (!known || kept?.administrator.name !== name || kept.administrator.password !== password) {
     await writeDurably(localIni, editIni(known ? readFileSync(localIni, 'utf8') : '', 'admins', name, password))
+    // A password that was set over HTTP would override the new one.
+    const changes = changesPath(node.folder)
+    if (existsSync(changes)) {
+      await writeDurably(changes, editIni(readFileSync(changes, 'utf8'), 'admins', name, null))
+    }
   }
 }
 

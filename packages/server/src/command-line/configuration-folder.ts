@@ -1,10 +1,20 @@
 /** The INI files on disk, in ascending order of priority. */
 import { readFileSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
+import { makeDirectory, syncDirectory } from '@sectional/runtime'
 import type { ConfigurationFiles } from '../configuration/live-configuration.ts'
 import { ConfigurationError, type IniFile } from '../configuration/settings.ts'
 import { writeDurably } from './durable-file.ts'
 import { defaultIniPath } from './package-files.ts'
+
+/** The file with the settings that were changed over HTTP. It is read last, whatever its name. */
+const changesName = 'changed-over-http.ini'
+
+/** Returns the path of the file with the changes for a configuration folder or a single INI file. */
+export function changesPath(configuration: string): string {
+  if (isFolder(configuration)) return join(configuration, 'local.d', changesName)
+  return join(dirname(configuration), `${basename(configuration, '.ini')}.${changesName}`)
+}
 
 export class ConfigurationFolder implements ConfigurationFiles {
   readonly #paths: readonly string[]
@@ -19,14 +29,21 @@ export class ConfigurationFolder implements ConfigurationFiles {
   }
 
   async read(): Promise<readonly IniFile[]> {
+    const changes = changesPath(this.#paths.at(-1)!)
+    const written = this.#paths.flatMap(path => isFolder(path) ? folderFiles(path) : [path])
+      .filter(path => path !== changes)
     return [
       { name: defaultIniPath, text: readFileSync(defaultIniPath, 'utf8'), shipped: true },
-      ...this.#paths.flatMap(path => isFolder(path) ? folderFiles(path) : [path])
-        .map(path => ({ name: path, text: readText(path) })),
+      ...[...written, changes].map(path => ({ name: path, text: readText(path) })),
     ]
   }
 
   async write(file: IniFile): Promise<void> {
+    const directory = dirname(file.name)
+    if (!isFolder(directory)) {
+      makeDirectory(directory)
+      await syncDirectory(dirname(directory))
+    }
     await writeDurably(file.name, file.text)
   }
 }
@@ -48,6 +65,8 @@ function isFolder(path: string): boolean {
 /** Returns the text of a file. A missing file of a folder is empty, because the API may be the first to write it. */
 function readText(path: string): string {
   try {
+    // Reading a pipe would block the node until somebody writes to it.
+    if (!statSync(path).isFile()) throw new Error('it is not a regular file')
     return readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''

@@ -1,6 +1,7 @@
 /** Writes small files atomically and durably: after a crash they have either the old or the new content. */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { syncDirectory } from '@sectional/runtime'
 
 /** Only the owner may read and write these files, because they contain secrets. */
 const privateMode = 0o600
@@ -16,10 +17,5 @@ export async function writeDurably(path: string, text: string): Promise<void> {
     await file.close()
   }
   await rename(temporary, path)
-  const folder = await open(dirname(path), 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  await syncDirectory(dirname(path))
 }

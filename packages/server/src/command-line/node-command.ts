@@ -10,7 +10,7 @@ import { nodeOptions } from '../configuration/node-options.ts'
 import { parseOptions, type Settings } from '../configuration/settings.ts'
 import { unknownOptions } from '../configuration/unknown-options.ts'
 import { createNode, type Node } from '../node.ts'
-import { clusterTls } from './cluster-tls.ts'
+import { readCertificates, type Certificates } from './certificates.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
 import { folderProblem } from './folder-problem.ts'
@@ -49,10 +49,15 @@ export async function runNode(
   if (config === undefined) throw new UsageError('--config is missing')
   const folder = new ConfigurationFolder(config)
   const configuration = await LiveConfiguration.load(folder, env)
+  await configuration.check()
   const settings = configuration.settings()
   const options = nodeOptions(settings)
   const processOptions = parseProcessOptions(settings)
-  const runtime = openRuntime(processOptions, folder.folder)
+  const certificates = readCertificates(configuration, folder.folder)
+  const runtime = openRuntime(processOptions, folder.folder, certificates)
+  const stopWatching = certificates.watch({
+    clock: runtime.clock, log: runtime.log, onChange: listener => configuration.onChange(listener),
+  })
   try {
     const administrators = await prepareAdministrators(configuration, text => parseAdminHash(text) !== null,
       (name, password) => hashAdminPassword(name, password, {
@@ -61,7 +66,7 @@ export async function runNode(
       }))
     const version = packageVersion()
     const { advertised, seeds } = options.cluster
-    const tls = processOptions.tlsKeyFile !== ''
+    const tls = certificates.links !== undefined
     runtime.log.info({ version, administrators: administrators.length, cluster: advertised, seeds, tls }, 'starting')
     for (const { section, key, nearest } of unknownOptions(configuration.settings())) {
       runtime.log.warn({ section, key, nearest }, 'an unknown option of the configuration has no effect')
@@ -69,13 +74,14 @@ export async function runNode(
     const failed = Promise.withResolvers<never>()
     const node = createNode(runtime, { options, configuration, version, onFatal: failed.reject })
     await startNode(node)
-    runtime.log.info({ http: node.http }, 'listening')
+    runtime.log.info({ http: node.http, ...node.https && { https: node.https } }, 'listening')
     const reason = await Promise.race([stopReason(), failed.promise])
     runtime.log.info({ reason }, 'stopping')
     await node.stop()
     runtime.log.info({}, 'stopped')
     return 0
   } finally {
+    stopWatching()
     await runtime.close()
   }
 }
@@ -86,17 +92,19 @@ export function dataDirectory({ databaseDirectory }: ProcessOptions, folder: str
 }
 
 /** @throws StartError when the data directory cannot be used */
-export function openRuntime(options: ProcessOptions, folder: string): RealRuntime {
+export function openRuntime(
+  options: ProcessOptions, folder: string, { links, https }: Pick<Certificates, 'links' | 'https'>,
+): RealRuntime {
   const { name, logLevel, connections, sandbox } = options
   const directory = dataDirectory(options, folder)
-  const tls = clusterTls(options, folder)
   try {
     return createRealRuntime({
       dataDirectory: directory,
+      folder,
       log: { level: logLevel, fields: { node: name }, pretty: process.stdout.isTTY === true },
-      http: connections,
+      http: { ...connections, ...https && { https } },
       sandbox,
-      ...(tls && { network: { tls } }),
+      ...links && { network: { tls: links } },
     })
   } catch (error) {
     throw folderProblem(error, `${directory} cannot be used for data ([couchdb] database_dir)`)

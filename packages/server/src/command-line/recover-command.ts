@@ -12,6 +12,7 @@ import { createPeerNetwork } from '@sectional/rpc'
 import { StorageError, type RealRuntime } from '@sectional/runtime'
 import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeOptions, type NodeOptions } from '../configuration/node-options.ts'
+import { clusterCertificate } from './cluster-tls.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
 import { dataDirectory, openRuntime, parseProcessOptions } from './node-command.ts'
@@ -36,11 +37,13 @@ export async function runRecover(
   if (config === undefined) throw new UsageError('--config is missing')
   const folder = new ConfigurationFolder(config)
   const configuration = await LiveConfiguration.load(folder, env)
+  await configuration.check()
   const options = nodeOptions(configuration.settings())
   const processOptions = parseProcessOptions(configuration.settings())
   const directory = dataDirectory(processOptions, folder.folder)
   if (!existsSync(directory)) throw new StartError(`${directory}: there is no such data directory`)
-  const runtime = openRuntime({ ...processOptions, logLevel: 'error' }, folder.folder)
+  const links = clusterCertificate(processOptions, folder.folder)
+  const runtime = openRuntime({ ...processOptions, logLevel: 'error' }, folder.folder, { links, https: undefined })
   // The timers of the runtime do not keep the process alive.
   const alive = setInterval(() => {}, answerMs)
   try {

@@ -2,8 +2,8 @@
  * Server administrators (`[admins]`, docs/reference/security.md#authentication). Passwords do not stay in plain text.
  */
 import { ApiError } from '@sectional/core'
-import { adminSection, type LiveConfiguration } from './live-configuration.ts'
-import { ConfigurationError, type Settings } from './settings.ts'
+import { administratorsOf, adminSection, type LiveConfiguration } from './live-configuration.ts'
+import { ConfigurationError } from './settings.ts'
 
 /**
  * Replaces every plain-text password by its hash, also in the files, now and at each reload. A reload without an
@@ -28,7 +28,7 @@ export async function prepareAdministrators(
   for (const [name, password] of admins) {
     if (!isHash(password)) await configuration.replace(adminSection, name, await hash(name, password))
   }
-  configuration.beforeReload(async settings => {
+  configuration.beforeReload(async (settings, replaceInFiles) => {
     const reloaded = administratorsOf(settings)
     if (reloaded.length === 0) {
       throw new ApiError('forbidden', 'The configuration files name no administrator, so nothing was reloaded')
@@ -36,13 +36,9 @@ export async function prepareAdministrators(
     for (const [name, password] of reloaded) {
       if (isHash(password)) continue
       const hashed = await hash(name, password)
-      await configuration.replaceInFiles(adminSection, name, hashed)
+      await replaceInFiles(adminSection, name, hashed)
       settings.get(adminSection)!.set(name, hashed)
     }
   })
   return admins.map(([name]) => name)
-}
-
-function administratorsOf(settings: Settings): readonly (readonly [name: string, password: string])[] {
-  return [...settings.get(adminSection) ?? []].filter(([, password]) => password !== '')
 }

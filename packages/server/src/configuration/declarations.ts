@@ -3,18 +3,22 @@ import {
   controlDeclarations, databaseDeclarations, databaseEventsDeclarations, designDocumentDeclarations,
 } from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
-import { httpDeclarations, parseTokenKey, tokenKeysSection } from '@sectional/http'
+import {
+  httpDeclarations, parseTokenKey, tokenKeysSection, parseVirtualHost, virtualHostsSection,
+} from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
 import { compactionDeclarations, indexDeclarations, reduceDeclarations } from '@sectional/shard'
+import { httpsDeclarations } from './https-declarations.ts'
 import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 
 const tables = [
-  nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, databaseEventsDeclarations,
+  nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, httpsDeclarations,
+  databaseEventsDeclarations,
   designDocumentDeclarations, reduceDeclarations,
   compactionDeclarations, indexDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
 ]
 
-/** A section with arbitrary keys. */
+/** A section with arbitrary keys. A change over HTTP applies to all nodes, as for an option that is `clusterWide`. */
 interface OpenSection {
   readonly help: string
   /** Whether its values are secrets. */
@@ -27,16 +31,30 @@ interface OpenSection {
 export const openSections: Readonly<Record<string, OpenSection>> = {
   admins: {
     help: 'Server administrators: name = password. A password in plain text is replaced by its hash when the node '
-      + 'starts or reloads its configuration.',
+      + 'starts or reloads its configuration. A change over HTTP applies to all nodes.',
     secret: false,
     check: () => {},
   },
   [tokenKeysSection]: {
     help: 'Keys of signed tokens: hmac:ID = a secret in Base64; rsa:ID, ec:ID or eddsa:ID = a public key in PEM '
-      + 'format, in one line with \\n for each end of a line. The ID _default is for tokens that name no key.',
+      + 'format, in one line with \\n for each end of a line. The ID _default is for tokens that name no key. A change '
+      + 'over HTTP applies to all nodes.',
     secret: true,
     check: (key, text) => { parseTokenKey(key, text) },
   },
+  [virtualHostsSection]: {
+    help: 'Virtual hosts: host = /path. A request to the host has this path before its own. The name may have a port '
+      + '(host:5984) and a path, which is replaced. *.example.org is every host below example.org, and :name stands '
+      + 'for one part of the host; both can be used in the path (:name.example.org = /:name). The rule with the most '
+      + 'fixed parts applies.',
+    secret: false,
+    check: (key, text) => { parseVirtualHost(key, text) },
+  },
+}
+
+/** Returns undefined for a section whose keys are declared, and for one that is unknown. */
+export function findOpenSection(section: string): OpenSection | undefined {
+  return Object.hasOwn(openSections, section) ? openSections[section] : undefined
 }
 
 /** Each option once, in the order of the tables; several tables may contain the same option. */

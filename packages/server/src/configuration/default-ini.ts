@@ -41,8 +41,9 @@ function typeText({ kind, unit }: Option<unknown>): string {
   return unit === undefined ? kind : `${kind}, in ${unit}`
 }
 
-function effectText({ effect }: Option<unknown>): string {
-  return effect === 'live' ? 'at once' : 'at restart'
+function effectText({ effect, filesOnly, clusterWide }: Option<unknown>): string {
+  return (effect === 'live' ? 'at once' : 'at restart') + (filesOnly ? ', in files only' : '')
+    + (clusterWide ? ', on all nodes' : '')
 }
 
 function code(text: string | null): string {

@@ -43,6 +43,18 @@ export function parseIni(text: string): IniSections {
   return sections
 }
 
+/** Returns the number of the line, from 1, that sets the value; undefined when there is none. */
+export function findLine(text: string, section: string, key: string): number | undefined {
+  let current: string | undefined
+  let found: number | undefined
+  text.split(/\r?\n/).forEach((rawLine, index) => {
+    const line = parseLine(rawLine)
+    if (line.kind === 'section') current = line.name
+    else if (line.kind === 'setting' && current === section && line.key === key) found = index + 1
+  })
+  return found
+}
+
 /**
  * Whether a setting that is written to a file is read back unchanged: it has no line breaks, no ` ;`, no blanks around
  * it, and so on.

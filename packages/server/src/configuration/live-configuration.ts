@@ -2,50 +2,98 @@
 import { ApiError } from '@sectional/core'
 import { LiveOptions } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
-import type { Configuration, ConfigurationSections } from '@sectional/http'
+import { accessProblem, type Configuration, type ConfigurationSections } from '@sectional/http'
+import { findProblems, startProblem } from './configuration-problems.ts'
+import { findOpenSection } from './declarations.ts'
 import { editIni, fitsIni, parseIni } from './ini-file.ts'
-import { isSecretSetting, layerSettings, settingProblem, type IniFile, type Settings } from './settings.ts'
+import {
+  combineSettings, ConfigurationError, defaultSettings, isClusterWide, isFilesOnly, isSecretSetting, ownSettings,
+  putSetting, settingProblem, type EditableSettings, type IniFile, type Settings,
+} from './settings.ts'
+
+/** The settings that all nodes have in common. */
+export interface SettingsOfAllNodes {
+  /** Returns the same object as long as nothing changes. */
+  read(): Settings
+  /** Resolves once `read` returns the change. */
+  write(section: string, key: string, value: string | null): Promise<void>
+  onChange(listener: () => void): () => void
+}
 
 /** Access to the INI files: on disk in production, in memory in tests and in the simulator. */
 export interface ConfigurationFiles {
-  /** Returns the files in ascending order of priority; the API writes to the last one. */
+  /**
+   * Returns the files in ascending order of priority. The last one belongs to the node: it receives the changes that
+   * the API makes, and may be empty.
+   */
   read(): Promise<readonly IniFile[]>
   /** Replaces one file; durable when resolved. */
   write(file: IniFile): Promise<void>
 }
 
-export type EditableSettings = Map<string, Map<string, string>>
+/** Replaces a value in every file that contains it. */
+export type ReplaceInFiles = (section: string, key: string, value: string) => Promise<void>
 
 /** The section with the server administrators. */
 export const adminSection = 'admins'
+
+/** The first lines of the file with the changes of the API. */
+export const changesFileHead = '; Written by the node: settings that were changed over HTTP (/_node/{name}/_config).\n'
+  + '; They override those of all other files.\n'
+
+/** The layers of a node's settings. A later one overrides an earlier one. */
+interface Layers {
+  readonly defaults: Settings
+  readonly shared: Settings
+  readonly own: Settings
+  /** Settings of `own` that are in memory only, as `section/key`. */
+  readonly unsaved: ReadonlySet<string>
+}
+
+/** Problems of which a refused reload reports the texts. */
+const reportedProblemsMax = 10
 
 export class LiveConfiguration implements Configuration {
   readonly #files: ConfigurationFiles
   readonly #environment: Readonly<Record<string, string | undefined>>
   #defaults: Settings
-  #settings: EditableSettings
+  /** What all nodes have in common. */
+  #shared: Settings = new Map()
+  /** What files, environment and changes of the API to this node have set. */
+  #own: Settings
+  /** Settings of `#own` that only a change without persistence has set, as `section/key`. */
+  #unsaved: ReadonlySet<string> = new Set()
+  /** The settings in effect: `#own` over `#shared` over `#defaults`. */
+  #settings: Settings
   #sections: ConfigurationSections | undefined
+  /** Undefined before the node follows the metadata of the cluster. */
+  #ofAllNodes: SettingsOfAllNodes | undefined
   readonly #listeners = new Set<() => void>()
   readonly #live: LiveOptions<OptionTable>[] = []
-  /** Administrators whose removal is being written to the files. */
-  readonly #leaving = new Set<string>()
-  #beforeReload: (settings: EditableSettings) => Promise<void> = () => Promise.resolve()
-  /** Settles when the last write to a file has ended; writes are serialized. */
-  #lastWrite: Promise<void> = Promise.resolve()
+  #beforeReload: (own: EditableSettings, replace: ReplaceInFiles) => Promise<void> = () => Promise.resolve()
+  /** Settles when the last change has ended. Changes are made one after the other, so that files and memory agree. */
+  #lastChange: Promise<unknown> = Promise.resolve()
 
   private constructor(
     files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>, contents: readonly IniFile[],
   ) {
     this.#files = files
     this.#environment = environment
-    this.#defaults = layerSettings(contents.filter(file => file.shipped), {})
-    this.#settings = copyOf(layerSettings(contents, environment))
+    this.#defaults = defaultSettings(contents)
+    this.#own = ownSettings(contents, environment)
+    this.#settings = combineSettings(this.#defaults, this.#own)
   }
 
   static async load(
     files: ConfigurationFiles, environment: Readonly<Record<string, string | undefined>>,
   ): Promise<LiveConfiguration> {
     return new LiveConfiguration(files, environment, await files.read())
+  }
+
+  /** @throws ConfigurationError with one line for each wrong value, with its file and line */
+  async check(): Promise<void> {
+    const problems = findProblems(await this.#files.read(), this.#environment)
+    if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
   }
 
   settings(): Settings {
@@ -76,55 +124,89 @@ export class LiveConfiguration implements Configuration {
     return live.values
   }
 
-  async set(section: string, key: string, value: string, options: { readonly persist: boolean }): Promise<void> {
-    const problem = settingProblem(section, key, value)
-    if (problem !== null) throw new ApiError('bad_request', `${section}/${key}: ${problem}`)
-    if (!fitsIni(section, key, value)) {
-      throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line `
-        + 'break, a ";" after a blank, or a name that would be read back differently')
-    }
-    if (options.persist) await this.#persist(section, key, value)
-    this.#put(section, key, value)
+  isShared(section: string, key: string): boolean {
+    return this.#ofAllNodes !== undefined && isClusterWide(section, key)
+      && (!hasSetting(this.#own, section, key) || this.#unsaved.has(`${section}/${key}`))
   }
 
-  /** @throws ApiError `forbidden` for the last administrator, without whom nobody could use the node any more */
-  async delete(section: string, key: string, options: { readonly persist: boolean }): Promise<void> {
-    if (section === adminSection) return this.#deleteAdministrator(key, options)
-    if (options.persist) await this.#persist(section, key, null)
-    this.#put(section, key, this.#defaults.get(section)?.get(key))
-  }
-
-  async #deleteAdministrator(name: string, { persist }: { readonly persist: boolean }): Promise<void> {
-    this.#leaving.add(name)
-    try {
-      const others = [...this.#settings.get(adminSection) ?? []]
-        .filter(([other, password]) => password !== '' && !this.#leaving.has(other))
-      if (others.length === 0) {
-        throw new ApiError('forbidden', `${name} is the last administrator, and cannot be removed`)
-      }
-      if (persist) await this.#persist(adminSection, name, null)
-      this.#put(adminSection, name, undefined)
-    } finally {
-      this.#leaving.delete(name)
-    }
-  }
-
-  /** If `beforeReload` or the files refuse, nothing changes. */
-  async reload(): Promise<void> {
-    await this.#lastWrite
-    const contents = await this.#files.read()
-    const settings = copyOf(layerSettings(contents, this.#environment))
-    await this.#beforeReload(settings)
-    this.#defaults = layerSettings(contents.filter(file => file.shipped), {})
-    this.#settings = settings
-    this.#changed()
+  async set(section: string, key: string, value: string, { persist }: { readonly persist: boolean }): Promise<void> {
+    checkSetting(section, key, value)
+    if (persist && this.isShared(section, key)) return this.#share(section, key, value)
+    return this.#exclusively(async () => {
+      const own = combineSettings(this.#own)
+      putSetting(own, section, key, value)
+      this.#checkStart(own, section, key)
+      const name = `${section}/${key}`
+      const unsaved = new Set(this.#unsaved)
+      if (persist) unsaved.delete(name)
+      else if (!hasSetting(this.#own, section, key)) unsaved.add(name)
+      this.#checkAccess({ own, unsaved }, `${name}: `)
+      if (persist) await this.#writeChange(section, key, value)
+      this.#unsaved = unsaved
+      this.#become(own)
+    })
   }
 
   /**
-   * Sets the function that sees the settings of each reload before they take effect. It may change them, and refuses
-   * them by an ApiError.
+   * @throws ApiError `forbidden` for the last administrator, without whom nobody could use the node any more. For a
+   *   persistent removal, administrators that are in memory only do not count: the node could not start again.
    */
-  beforeReload(check: (settings: EditableSettings) => Promise<void>): void {
+  async delete(section: string, key: string, { persist }: { readonly persist: boolean }): Promise<void> {
+    refuseFilesOnly(section, key)
+    const isOwn = hasSetting(this.#own, section, key)
+    const isShared = hasSetting(this.#shared, section, key)
+    if (isShared && !isOwn && !persist) {
+      throw new ApiError('bad_request', `${section}/${key} is a setting of all nodes; repeat the request without `
+        + 'X-Couch-Persist: false to remove it from all of them')
+    }
+    if (isOwn || !isShared) await this.#deleteOwn(section, key, persist)
+    if (isShared && persist) await this.#share(section, key, null)
+  }
+
+  #deleteOwn(section: string, key: string, persist: boolean): Promise<void> {
+    return this.#exclusively(async () => {
+      const own = combineSettings(this.#own)
+      own.get(section)?.delete(key)
+      const left = administratorsOf(own).filter(([name]) => !persist || !this.#unsaved.has(`${adminSection}/${name}`))
+      if (section === adminSection && left.length === 0) {
+        throw new ApiError('forbidden', `${key} is the last administrator, and cannot be removed`)
+      }
+      this.#checkStart(own, section, key)
+      this.#checkAccess({ own }, `${section}/${key}: `)
+      if (persist) await this.#writeChange(section, key, null)
+      this.#become(own)
+    })
+  }
+
+  /**
+   * Reads the files again. If a value is wrong, or `beforeReload` or the files refuse, nothing changes.
+   *
+   * @throws ApiError `bad_request` with the file, line, option and limit of each wrong value
+   */
+  reload(): Promise<void> {
+    return this.#exclusively(async () => {
+      const contents = await this.#readForReload()
+      const problems = findProblems(contents, this.#environment)
+      if (problems.length > 0) {
+        throw new ApiError(
+          'bad_request', `Nothing was reloaded. ${problems.slice(0, reportedProblemsMax).join('; ')}`,
+        )
+      }
+      const own = ownSettings(contents, this.#environment)
+      const [defaults, unsaved] = [defaultSettings(contents), new Set<string>()]
+      this.#checkAccess({ defaults, own, unsaved }, 'Nothing was reloaded: ')
+      await this.#beforeReload(own, (section, key, value) => this.#replaceInFiles(section, key, value))
+      this.#defaults = defaults
+      this.#unsaved = unsaved
+      this.#become(own)
+    })
+  }
+
+  /**
+   * Sets the function that sees the settings of files and environment at each reload before they take effect. It may
+   * change them, and refuses them by an ApiError.
+   */
+  beforeReload(check: (own: EditableSettings, replace: ReplaceInFiles) => Promise<void>): void {
     this.#beforeReload = check
   }
 
@@ -133,57 +215,171 @@ export class LiveConfiguration implements Configuration {
     return () => { this.#listeners.delete(listener) }
   }
 
-  #changed(): void {
+  /**
+   * Replaces a value in memory and in every file that contains it, so that no file keeps the old value (a password in
+   * plain text). A value from the environment is replaced in memory only.
+   */
+  replace(section: string, key: string, value: string): Promise<void> {
+    return this.#exclusively(async () => {
+      await this.#replaceInFiles(section, key, value)
+      const own = combineSettings(this.#own)
+      putSetting(own, section, key, value)
+      this.#become(own)
+    })
+  }
+
+  /** Follows the settings of all nodes. Returns a function that ends it. */
+  follow(ofAllNodes: SettingsOfAllNodes): () => void {
+    this.#ofAllNodes = ofAllNodes
+    this.#readShared()
+    const unsubscribe = ofAllNodes.onChange(() => {
+      if (ofAllNodes.read() !== this.#shared) this.#readShared()
+    })
+    return () => {
+      unsubscribe()
+      this.#ofAllNodes = undefined
+    }
+  }
+
+  async #share(section: string, key: string, value: string | null): Promise<void> {
+    const name = `${section}/${key}`
+    const shared = combineSettings(this.#shared)
+    if (value === null) shared.get(section)?.delete(key)
+    else putSetting(shared, section, key, value)
+    this.#checkAccess({ shared, own: this.#withoutUnsaved(section, key) }, `${name}: `)
+    await this.#ofAllNodes!.write(section, key, value)
+    this.#own = this.#withoutUnsaved(section, key)
+    this.#unsaved = new Set([...this.#unsaved].filter(unsaved => unsaved !== name))
+    this.#readShared()
+  }
+
+  /** Returns the settings of this node without one, if that is in memory only. */
+  #withoutUnsaved(section: string, key: string): Settings {
+    if (!this.#unsaved.has(`${section}/${key}`)) return this.#own
+    const own = combineSettings(this.#own)
+    own.get(section)?.delete(key)
+    return own
+  }
+
+  #readShared(): void {
+    const shared = this.#ofAllNodes?.read()
+    if (shared === undefined) return
+    this.#shared = shared
+    this.#become(this.#own)
+  }
+
+  #become(own: Settings): void {
+    this.#own = own
+    this.#settings = combineSettings(this.#defaults, this.#shared, own)
     this.#sections = undefined
     for (const live of this.#live) live.refresh()
     for (const listener of [...this.#listeners]) listener()
   }
 
-  #put(section: string, key: string, value: string | undefined): void {
-    const keys = this.#settings.get(section) ?? new Map<string, string>()
-    if (value === undefined) keys.delete(key)
-    else keys.set(key, value)
-    this.#settings.set(section, keys)
-    this.#changed()
+  /** @throws ApiError `bad_request` when a node with these settings would not start */
+  #checkStart(own: Settings, section: string, key: string): void {
+    const error = startProblem(combineSettings(this.#defaults, this.#shared, own))
+    if (error !== null) throw new ApiError('bad_request', `${section}/${key}: ${error.message}`)
   }
 
   /**
-   * Replaces a value in memory and in every file that contains it, so that no file keeps the old value (a password in
-   * plain text). A value from the environment is replaced in memory only.
+   * Refuses a change after which no administrator could log in, now or when the node has started again. Where none can
+   * log in before the change, it is not the cause.
+   * @throws ApiError `bad_request`
    */
-  async replace(section: string, key: string, value: string): Promise<void> {
-    await this.replaceInFiles(section, key, value)
-    this.#put(section, key, value)
-  }
-
-  /** Replaces a value in every file that contains it, and not in memory. */
-  replaceInFiles(section: string, key: string, value: string): Promise<void> {
-    return this.#edit(file =>
-      parseIni(file.text).get(section)?.has(key) ? editIni(file.text, section, key, value) : file.text)
-  }
-
-  /**
-   * Writes a value to the last file. A removal applies to every file, because a value in an earlier one would become
-   * effective otherwise.
-   */
-  #persist(section: string, key: string, value: string | null): Promise<void> {
-    return this.#edit((file, isLast) => value === null || isLast ? editIni(file.text, section, key, value) : file.text)
-  }
-
-  #edit(change: (file: IniFile, isLast: boolean) => string): Promise<void> {
-    const write = this.#lastWrite.then(async () => {
-      const files = (await this.#files.read()).filter(file => !file.shipped)
-      for (const file of files) {
-        const text = change(file, file === files.at(-1))
-        if (text !== file.text) await this.#files.write({ name: file.name, text })
+  #checkAccess(changes: Partial<Layers>, prefix: string): void {
+    const before = { defaults: this.#defaults, shared: this.#shared, own: this.#own, unsaved: this.#unsaved }
+    const after = { ...before, ...changes }
+    for (const view of [settingsInEffect, savedSettings]) {
+      const problem = accessProblem(view(after))
+      if (problem !== null && accessProblem(view(before)) === null) {
+        throw new ApiError('bad_request', prefix + problem)
       }
-    })
-    // The caller receives the error; the next write is tried independently of it.
-    this.#lastWrite = write.catch(() => undefined)
-    return write
+    }
+  }
+
+  async #readForReload(): Promise<readonly IniFile[]> {
+    try {
+      return await this.#files.read()
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error
+      throw new ApiError('bad_request', `Nothing was reloaded. ${error.message}`, { cause: error })
+    }
+  }
+
+  /**
+   * Writes a value to the file of the node, or removes it there. An entry of an open section that another file has is
+   * removed by an empty value, so that an administrator or a key does not come back with the next reload.
+   */
+  async #writeChange(section: string, key: string, value: string | null): Promise<void> {
+    const files = (await this.#files.read()).filter(file => !file.shipped)
+    const { name, text } = files.at(-1)!
+    const elsewhere = files.slice(0, -1).some(file => (parseIni(file.text).get(section)?.get(key) ?? '') !== '')
+    const written = value ?? (elsewhere && findOpenSection(section) !== undefined ? '' : null)
+    const changed = editIni(text === '' ? changesFileHead : text, section, key, written)
+    if (changed === text) return
+    try {
+      await this.#files.write({ name, text: changed })
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
+      throw new ApiError(
+        'service_unavailable', `This node cannot write the file of its settings (${code}), so nothing was changed.`,
+        { cause: error },
+      )
+    }
+  }
+
+  async #replaceInFiles(section: string, key: string, value: string): Promise<void> {
+    for (const { name, text, shipped } of await this.#files.read()) {
+      if (shipped || !parseIni(text).get(section)?.has(key)) continue
+      const changed = editIni(text, section, key, value)
+      if (changed !== text) await this.#files.write({ name, text: changed })
+    }
+  }
+
+  /** Runs a change when the earlier ones have ended. The caller receives its error. */
+  #exclusively(change: () => Promise<void>): Promise<void> {
+    const done = this.#lastChange.then(change)
+    this.#lastChange = done.catch(() => undefined)
+    return done
   }
 }
 
-function copyOf(settings: Settings): EditableSettings {
-  return new Map([...settings].map(([section, keys]) => [section, new Map(keys)]))
+/** Returns names and passwords, or hashes of passwords. */
+export function administratorsOf(settings: Settings): readonly (readonly [name: string, password: string])[] {
+  return [...settings.get(adminSection) ?? []].filter(([, password]) => password !== '')
+}
+
+function settingsInEffect({ defaults, shared, own }: Layers): Settings {
+  return combineSettings(defaults, shared, own)
+}
+
+/** Returns the settings after a restart. */
+function savedSettings({ defaults, shared, own, unsaved }: Layers): Settings {
+  const settings = combineSettings(own)
+  for (const name of unsaved) {
+    const slash = name.indexOf('/')
+    settings.get(name.slice(0, slash))?.delete(name.slice(slash + 1))
+  }
+  return combineSettings(defaults, shared, settings)
+}
+
+function hasSetting(settings: Settings, section: string, key: string): boolean {
+  return settings.get(section)?.has(key) === true
+}
+
+/** @throws ApiError for a value that the option refuses, or that files or HTTP must not set */
+function checkSetting(section: string, key: string, value: string): void {
+  refuseFilesOnly(section, key)
+  const problem = settingProblem(section, key, value)
+  if (problem !== null) throw new ApiError('bad_request', `${section}/${key}: ${problem}`)
+  if (!fitsIni(section, key, value)) {
+    throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line `
+      + 'break, a ";" after a blank, or a name that would be read back differently')
+  }
+}
+
+function refuseFilesOnly(section: string, key: string): void {
+  if (!isFilesOnly(section, key)) return
+  throw new ApiError('forbidden', `${section}/${key} can be changed in the configuration files only, not over HTTP.`)
 }

@@ -10,6 +10,7 @@ export const nodeDeclarations = {
   name: option('node/name', text, {
     default: 'node1@127.0.0.1',
     effect: 'restart',
+    filesOnly: true,
     help: 'Name of this node. It must be unique in the cluster, and must not change while the node has data.',
   }),
 
@@ -23,6 +24,7 @@ export const nodeDeclarations = {
   seeds: option('cluster/seedlist', list, {
     default: [],
     effect: 'restart',
+    filesOnly: true,
     help: 'Cluster addresses (host:port) of the nodes with which this node forms or joins a cluster; the same list on '
       + 'every node. Empty: a cluster of one node.',
   }),
@@ -31,6 +33,7 @@ export const nodeDeclarations = {
   clusterSecret: option('cluster/secret', text, {
     default: '',
     effect: 'restart',
+    filesOnly: true,
     secret: true,
     help: `Secret by which the nodes of one cluster authenticate each other: at least ${secretLengthMin} characters, `
       + 'the same on every node. It is required if seedlist names another node.',
@@ -57,27 +60,41 @@ export const nodeDeclarations = {
   /** The three TLS files: each is empty, or a path relative to the folder of the configuration. */
   tlsKeyFile: option('cluster/tls_key_file', text, {
     default: '',
-    effect: 'restart',
+    effect: 'live',
+    filesOnly: true,
     help: "PEM file with this node's private key, relative to the folder of its configuration. With tls_cert_file and "
       + 'tls_ca_file set too, links between nodes are encrypted, and both ends must show a certificate. Set it on '
-      + 'every node or on none.',
+      + 'every node or on none. The three files are read again when they change. Turning TLS on or off needs a '
+      + 'restart.',
   }),
 
   tlsCertFile: option('cluster/tls_cert_file', text, {
     default: '',
-    effect: 'restart',
-    help: "PEM file with this node's certificate. It must name the host of advertised_address.",
+    effect: 'live',
+    filesOnly: true,
+    help: "PEM file with this node's certificate. It must name the host of advertised_address, and this node: by the "
+      + 'URI sectional:{node/name}, or by the host in node/name.',
   }),
 
   tlsCaFile: option('cluster/tls_ca_file', text, {
     default: '',
-    effect: 'restart',
-    help: 'PEM file with the certificate of the authority that signs the certificates of all nodes.',
+    effect: 'live',
+    filesOnly: true,
+    help: 'PEM file with the certificates of the authorities that sign the certificates of all nodes.',
+  }),
+
+  tlsKeyPassword: option('cluster/tls_key_password', text, {
+    default: '',
+    effect: 'live',
+    filesOnly: true,
+    secret: true,
+    help: 'Password of the private key in tls_key_file. Empty: the key is not encrypted.',
   }),
 
   databaseDirectory: option('couchdb/database_dir', text, {
     default: './data',
     effect: 'restart',
+    filesOnly: true,
     help: "Folder of the node's data, relative to the folder of its configuration.",
   }),
 

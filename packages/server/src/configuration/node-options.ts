@@ -4,8 +4,10 @@
  */
 import { controlDeclarations } from '@sectional/cluster'
 import type { OptionValues } from '@sectional/core/options'
+import { httpDeclarations } from '@sectional/http'
 import { compactionDeclarations, indexDeclarations, type CompactionOptions, type IndexOptions } from '@sectional/shard'
 import { formatAddress, parseAddress, type Address } from './address.ts'
+import { httpsDeclarations } from './https-declarations.ts'
 import { nodeDeclarations, processDeclarations, secretLengthMin } from './node-declarations.ts'
 import { ConfigurationError, parseOptions, type Settings } from './settings.ts'
 
@@ -13,6 +15,8 @@ export interface NodeOptions {
   readonly name: string
   readonly zone: string | null
   readonly http: Address
+  /** null: the API is not served by HTTPS. */
+  readonly https: Address | null
   readonly cluster: ClusterOptions
   /** Absent values have their defaults. */
   readonly compaction?: Partial<CompactionOptions>
@@ -43,17 +47,32 @@ export function nodeOptions(settings: Settings): NodeOptions {
   const options = parseOptions(serverDeclarations, settings)
   if (!/^[^\s/@]+@[^\s/@]+$/.test(options.name)) {
     throw new ConfigurationError(`[node] name = "${options.name}": only name@host without blanks and slashes is `
-      + 'allowed, for instance node1@127.0.0.1')
+      + 'allowed, for instance node1@127.0.0.1', nodeDeclarations.name)
   }
+  checkIterations(settings)
   return Object.freeze({
     name: options.name,
     zone: options.zone === '' ? null : options.zone,
     http: Object.freeze({ host: options.httpHost, port: options.httpPort }),
+    https: httpsAddress(options, settings),
     cluster: clusterOptions(options),
     compaction: parseOptions(compactionDeclarations, settings),
     indexes: parseOptions(indexDeclarations, settings),
     shutdownGraceMs: options.shutdownGraceMs,
   })
+}
+
+function checkIterations(settings: Settings): void {
+  const { passwordIterationsMin: least, passwordIterationsMax: largest } = httpDeclarations
+  const { min, max } = parseOptions({ min: least, max: largest }, settings)
+  if (min <= max) return
+  throw new ConfigurationError(`[${least.section}] ${least.key} is ${min}, more than ${largest.key}, which is ${max}: `
+    + 'no user could log in', least)
+}
+
+function httpsAddress({ httpHost }: ServerOptions, settings: Settings): Address | null {
+  const { enabled, host, port } = parseOptions(httpsDeclarations, settings)
+  return enabled ? Object.freeze({ host: host === '' ? httpHost : host, port }) : null
 }
 
 function clusterOptions(options: ServerOptions): ClusterOptions {
@@ -63,13 +82,13 @@ function clusterOptions(options: ServerOptions): ClusterOptions {
   for (const seed of seeds) checkSeed(seed)
   if (advertisedAddress === null && ['0.0.0.0', '::'].includes(listen.host) && seeds.length > 0) {
     throw new ConfigurationError(`[cluster] advertised_address is empty: other nodes cannot dial ${listen.host}; `
-      + 'set it to the host:port under which they reach this node')
+      + 'set it to the host:port under which they reach this node', nodeDeclarations.advertisedAddress)
   }
   const needsSecret = seeds.some(seed => seed !== advertised)
   if ((needsSecret || clusterSecret !== '') && clusterSecret.length < secretLengthMin) {
     throw new ConfigurationError(`[cluster] secret has ${clusterSecret.length} characters: a cluster needs at least `
       + `${secretLengthMin}, the same on every node and known to nobody else; for instance the output of: `
-      + 'openssl rand -hex 32')
+      + 'openssl rand -hex 32', nodeDeclarations.clusterSecret)
   }
   return Object.freeze({
     listen, advertised, seeds: Object.freeze([...seeds]), secret: clusterSecret === '' ? null : clusterSecret,
@@ -82,6 +101,7 @@ function checkSeed(seed: string): void {
   try {
     parseAddress(seed)
   } catch (error) {
-    throw new ConfigurationError(`[cluster] seedlist has "${seed}": ${(error as Error).message}`)
+    const problem = (error as Error).message
+    throw new ConfigurationError(`[cluster] seedlist has "${seed}": ${problem}`, nodeDeclarations.seeds)
   }
 }

@@ -1,7 +1,7 @@
 /** Combines the layers of settings: the defaults, then the files in order, then the environment. */
 import { parseValues } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
-import { declaredOptions, findOption, openSections } from './declarations.ts'
+import { declaredOptions, findOpenSection, findOption, openSections } from './declarations.ts'
 import { parseIni } from './ini-file.ts'
 
 /** Section -> key -> text. Names are case-sensitive. */
@@ -16,21 +16,49 @@ export interface IniFile {
 
 const environmentPrefix = 'SECTIONAL_'
 
-/** Combines the layers; a later layer overrides an earlier one. */
+export type EditableSettings = Map<string, Map<string, string>>
+
+/** Combines the declared defaults, the files in ascending order of priority, and the environment. */
 export function layerSettings(
   files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
 ): Settings {
-  const settings = new Map<string, Map<string, string>>()
-  const put = (section: string, key: string, value: string) => {
-    const keys = settings.get(section) ?? new Map<string, string>()
-    settings.set(section, keys.set(key, value))
+  return combineSettings(defaultSettings(files), ownSettings(files, environment))
+}
+
+/** Returns the declared defaults and the settings of the shipped file. */
+export function defaultSettings(files: readonly IniFile[]): Settings {
+  const settings: EditableSettings = new Map()
+  for (const { section, key, defaultText } of declaredOptions) {
+    if (defaultText !== null) putSetting(settings, section, key, defaultText)
   }
-  for (const { section, key, defaultText } of declaredOptions) if (defaultText !== null) put(section, key, defaultText)
-  for (const file of files) {
-    for (const [section, keys] of parseIni(file.text)) for (const [key, value] of keys) put(section, key, value)
+  return combineSettings(settings, ...files.filter(file => file.shipped).map(file => parseIni(file.text)))
+}
+
+/** Returns what the operator of the node has set, in files and in the environment. */
+export function ownSettings(
+  files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
+): EditableSettings {
+  const settings = combineSettings(...files.filter(file => !file.shipped).map(file => parseIni(file.text)))
+  for (const [section, key, value] of environmentSettings(environment)) putSetting(settings, section, key, value)
+  for (const section of Object.keys(openSections)) {
+    for (const [key, value] of settings.get(section) ?? []) if (value === '') settings.get(section)!.delete(key)
   }
-  for (const [section, key, value] of environmentSettings(environment)) put(section, key, value)
   return settings
+}
+
+/** Returns a copy of all layers; a later layer overrides an earlier one. */
+export function combineSettings(...layers: readonly Settings[]): EditableSettings {
+  const settings: EditableSettings = new Map()
+  for (const layer of layers) {
+    for (const [section, keys] of layer) for (const [key, value] of keys) putSetting(settings, section, key, value)
+  }
+  return settings
+}
+
+export function putSetting(settings: EditableSettings, section: string, key: string, value: string): void {
+  const keys = settings.get(section)
+  if (keys === undefined) settings.set(section, new Map([[key, value]]))
+  else keys.set(key, value)
 }
 
 /**
@@ -49,9 +77,24 @@ function environmentSettings(environment: Readonly<Record<string, string | undef
   })
 }
 
+/** Returns the name of the environment variable that sets a value; undefined when there is none. */
+export function environmentVariable(
+  environment: Readonly<Record<string, string | undefined>>, section: string, key: string,
+): string | undefined {
+  return Object.keys(environment).find(name =>
+    environmentSettings({ [name]: environment[name] }).some(([s, k]) => s === section && k === key))
+}
+
 /** Wrong settings, with one line for each, for the person who starts the node. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
+  /** The option that is wrong, when it is one. */
+  readonly option: { readonly section: string; readonly key: string } | undefined
+
+  constructor(message: string, option?: { readonly section: string; readonly key: string }) {
+    super(message)
+    this.option = option
+  }
 }
 
 /**
@@ -80,14 +123,24 @@ function openSectionProblems(settings: Settings): readonly string[] {
 export function settingProblem(section: string, key: string, text: string): string | null {
   try {
     findOption(section, key)?.parse(text)
-    openSections[section]?.check(key, text)
+    findOpenSection(section)?.check(key, text)
     return null
   } catch (error) {
     return (error as Error).message
   }
 }
 
+/** Whether a setting can be changed in files only, not over HTTP. */
+export function isFilesOnly(section: string, key: string): boolean {
+  return findOption(section, key)?.filesOnly === true
+}
+
+/** Whether a change of a setting over HTTP applies to all nodes. */
+export function isClusterWide(section: string, key: string): boolean {
+  return findOpenSection(section) !== undefined || findOption(section, key)?.clusterWide === true
+}
+
 /** Whether the value of a setting is a secret, which must not be shown or logged. */
 export function isSecretSetting(section: string, key: string): boolean {
-  return openSections[section]?.secret === true || findOption(section, key)?.secret === true
+  return findOpenSection(section)?.secret === true || findOption(section, key)?.secret === true
 }

@@ -1,6 +1,6 @@
 /** Finds options that are not declared. They have no effect, and most are typing errors. */
 import { closest, distance } from 'fastest-levenshtein'
-import { declaredOptions, declaredSections, findOption, openSections } from './declarations.ts'
+import { declaredOptions, declaredSections, findOpenSection, findOption } from './declarations.ts'
 import type { Settings } from './settings.ts'
 
 /** Names are similar when at most this fraction of their letters differs. */
@@ -14,7 +14,7 @@ export interface UnknownOption {
 }
 
 export function unknownOptions(settings: Settings): readonly UnknownOption[] {
-  return [...settings].filter(([section]) => !(section in openSections)).flatMap(([section, keys]) =>
+  return [...settings].filter(([section]) => findOpenSection(section) === undefined).flatMap(([section, keys]) =>
     [...keys.keys()].filter(key => findOption(section, key) === undefined)
       .map(key => ({ section, key, nearest: nearestOption(section, key) })))
 }

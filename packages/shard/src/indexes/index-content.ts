@@ -16,6 +16,7 @@ import { addDigest, digestText } from './rows-digest.ts'
 import { RunRows } from './run-rows.ts'
 import { buildSummaries } from './summary-build.ts'
 import { type RowChange, type SummaryChanges, updateSummaries } from './summary-update.ts'
+import { type TakenChanges, UnwrittenChanges } from './unwritten-changes.ts'
 
 export interface ContentParts {
   readonly store: IndexStore
@@ -36,7 +37,8 @@ const failureLengthMax = 1000
 
 /**
  * The records of one index under one history of the replica. An index that begins anew gets other keys, and so a new
- * object. Each batch contains the changes of a page of documents, the summaries and the state after them.
+ * object. Each batch contains the changes of a page of documents, the summaries and the state after them; in the first
+ * scan, those of several pages.
  */
 export class IndexContent {
   readonly definition: IndexDefinition
@@ -57,6 +59,11 @@ export class IndexContent {
    * since a scan lists a document once, or first a purge of it.
    */
   #isFirstScan = false
+  /**
+   * Changes that the first scan has read. Invariant: `#state` does not contain them, and later scans leave it empty. A
+   * scan that fails drops them, so that the next one reads them again.
+   */
+  readonly #unwritten = new UnwrittenChanges()
   /** No row has a larger value. Known while all rows were written by this object. */
   #valueBytesMax = Infinity
   readonly #ended = new AbortController()
@@ -149,6 +156,7 @@ export class IndexContent {
     try {
       await work()
     } catch (error) {
+      this.#unwritten.drop()
       this.noteFailure(error)
       throw error
     }
@@ -158,6 +166,7 @@ export class IndexContent {
     await this.#created
     if (this.#mustReload) await this.#reload()
     const { height, rowCount, readSequence } = this.#state
+    this.#unwritten.drop()
     this.#isFirstScan = readSequence === 0
     if (this.#isFirstScan) this.#valueBytesMax = 0
     const hasManyAhead = newest - readSequence > rowCount * manyChangesPart
@@ -171,19 +180,25 @@ export class IndexContent {
     const { store: { store }, turns: { background: turns } } = this.#parts
     const mapped = await mapDocuments(this.#indexer, this.definition, rows, signal)
     const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
+    const readSequence = rows.at(-1)!.sequence
+    if (!this.#isFirstScan) return this.#writeChanges({ documents, readSequence })
+    this.#unwritten.add(documents, readSequence)
+    if (this.#unwritten.isFull) await this.#writeChanges(this.#unwritten.take())
+  }
+
+  async #writeChanges({ documents, readSequence }: TakenChanges): Promise<void> {
     const changes = documents.flatMap(document => document.rows)
     for (const { value } of changes) this.#valueBytesMax = Math.max(this.#valueBytesMax, value?.length ?? 0)
     const { pages, height, rowCount, runs } = await this.#summaries(changes)
     const next: StoredState = {
-      ...this.#state, height,
-      readSequence: rows.at(-1)!.sequence,
+      ...this.#state, height, readSequence,
       version: changes.length > 0 ? this.#parts.store.newVersion() : this.#state.version,
       ...totals(this.#state, documents),
     }
     if (rowCount !== undefined && rowCount !== next.rowCount) {
       throw new DamagedRecordError(`an index has ${rowCount} rows, and its documents list ${next.rowCount}`)
     }
-    await turns.pause()
+    await this.#parts.turns.background.pause()
     await this.#write(next, batch => {
       for (const { place, value } of changes) put(batch, this.keys.row(place), value && encodeRow(place, value))
       for (const [key, page] of pages) put(batch, key, page)
@@ -195,6 +210,7 @@ export class IndexContent {
   }
 
   async #complete(newest: number): Promise<void> {
+    if (!this.#unwritten.isEmpty) await this.#writeChanges(this.#unwritten.take())
     const sequence = Math.max(this.#state.readSequence, newest)
     const summaries = this.#state.height === 0 && this.#state.rowCount > 0 ? await this.#summariseAll() : {}
     await this.#write({ ...this.#state, ...summaries, sequence, readSequence: sequence })

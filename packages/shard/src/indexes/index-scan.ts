@@ -86,7 +86,7 @@ async function rowsBefore(
 }
 
 /** Returns the part of a range that is strictly behind a place in the direction of the scan. */
-function behindPlace({ from, to }: PlaceRange, place: string, descending: boolean): PlaceRange {
+export function behindPlace({ from, to }: PlaceRange, place: string, descending: boolean): PlaceRange {
   if (descending) return { from, to: compareUtf8(place, to) < 0 ? place : to }
   const next = afterPlace(place)
   return { from: compareUtf8(next, from) > 0 ? next : from, to }

@@ -25,6 +25,11 @@ export class SoughtPlace {
     return this.#isPlain ? place > this.text : compareUtf8(place, this.text) > 0
   }
 
+  /** Returns whether this place is the given one or behind it. */
+  isAtOrBehind(place: string): boolean {
+    return !this.isBefore(place)
+  }
+
   /** Returns whether a place is this one or behind it. */
   isAtOrBefore(place: string): boolean {
     return this.#isPlain ? place >= this.text : compareUtf8(place, this.text) >= 0

@@ -1,7 +1,7 @@
 import type {
   BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, FindRequest, FindRow, ImmediateIndexReads,
   IndexDefinition, IndexHead, IndexInfo, IndexRead, IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest,
-  ReplicaCheckpoint, RequiredSequence, ScanIndexRequest,
+  ReplicaCheckpoint, RequiredSequence, RowsOfKey, ScanIndexRequest,
 } from '@sectional/core'
 import { indexId, newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock, Turns } from '@sectional/runtime'
@@ -42,6 +42,9 @@ export interface IndexTask extends BuildProgress {
   /** The id of the index (`indexId`). */
   readonly index: string
 }
+
+/** How long a query by two indexes waits for the second one, in milliseconds. Then it reads the first one only. */
+const filterWaitMs = 250
 
 interface OpenedIndex {
   readonly definition: IndexDefinition
@@ -117,7 +120,31 @@ export class ShardIndexes implements IndexReplica {
     const parts = { ...this.#parts, ...this.#parts.find }
     if (source.kind === 'documents') return yield* findInReplica(parts, request, context)
     const opened = await this.#open(source, context)
-    yield* this.#pages(opened, context, check => findByIndex(parts, opened, request, check))
+    const filter = source.within && await this.#openFilter(source.within, context)
+    const noteFailure = (error: unknown): void => filter?.content.noteFailure(error)
+    const groupOf = (key: string, columns: number): string =>
+      this.#parts.indexer.groupOf(key, columns, opened.definition)
+    const found = { ...opened, groupOf, ...(filter && { filter: { snapshot: filter.snapshot, noteFailure } }) }
+    try {
+      yield* this.#pages(opened, context, check => findByIndex(parts, found, request, check))
+    } finally {
+      await filter?.snapshot.close()
+    }
+  }
+
+  /** Opens the second index of a request, up to date. Returns undefined when it is not there, or not soon. */
+  async #openFilter({ index }: RowsOfKey, context: CallContext): Promise<OpenedIndex | undefined> {
+    const build = this.#builds.get(index)
+    if (build === undefined || this.#closed) return undefined
+    try {
+      const now = await newestPosition(this.#parts.replica, context)
+      build.request(now)
+      await waitForBuild(build, now, filterWaitMs, context, this.#parts.clock)
+      return await this.#open({ index, through: now.sequence }, { ...context, history: now.history })
+    } catch {
+      // The answer does not depend on the second index, so its failures do not matter here.
+      return undefined
+    }
   }
 
   #groups(

@@ -343,7 +343,7 @@ export class WriteDraft {
     const { sequence } = state
     const timeSpans = this.#fillTimes(batch, keys, now)
     if (this.size > 0 || this.#removed.size > 0 || this.#purges.size > 0 || this.#dropsReplaced) {
-      batch.put(keys.state(), encodeState(state))
+      batch.putLatest(keys.state(), encodeState(state))
     }
     return {
       state, documents, locals, largeBodies: this.#largeBodies, checkpoint: this.#checkpoint, trail: this.#trail,

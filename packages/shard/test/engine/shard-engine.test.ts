@@ -5,7 +5,7 @@ import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
 import { bodyChunkBytes } from '../../src/records/body-record.ts'
-import { collect, context, edit, revision, shardA, shardRuntime } from '../shard-world.ts'
+import { collect, context, edit, revision, shardA, shardB, shardRuntime } from '../shard-world.ts'
 
 const syncDelayMs = 5
 
@@ -195,6 +195,26 @@ describe('a shard engine', () => {
     expect(await engine.countDocuments({ descending: false }, context)).to.equal(100)
   })
 
+  it('decides a bulk write against an edit that becomes durable during the read-ahead', async () => {
+    const ids = Array.from({ length: 100 }, (_, index) => `${index}`)
+    const editAll = (parents: readonly (string | null)[], value: number): Promise<UpdateDocumentsReply> =>
+      engine.updateDocuments(
+        { edits: ids.map((id, index) => edit(id, parents[index]!, { value })), revsLimit: 10 }, context,
+      )
+    const made = decided(await editAll(ids.map(() => null), 0))
+    const parents = made.map(each => each.kind === 'updated' ? `1-${each.path.ids[0]}` : null)
+    const { store } = engine.records
+    const getMany = store.getMany.bind(store)
+    store.getMany = async keys => {
+      store.getMany = getMany
+      const found = await getMany(keys)
+      expect((await outcome('7', parents[7]!, { value: 2 })).kind).to.equal('updated')
+      return found
+    }
+    const kinds = decided(await editAll(parents, 1)).map(({ kind }) => kind)
+    expect(kinds.flatMap((kind, index) => kind === 'conflict' ? [ids[index]] : [])).to.deep.equal(['7'])
+  })
+
   it('rejects when the deadline passes, and completes the write nevertheless', async () => {
     slowDisk()
     const late = code(
@@ -220,6 +240,21 @@ describe('a shard engine', () => {
       ...context, signal: canceller.signal,
     })
     expect(await code(scan.next())).to.equal('cancelled')
+  })
+
+  it('refuses documents, but no deletion, in a partition that has as many bytes as the limit allows', async () => {
+    const partitioned = await host.create(shardB, true)
+    const write = async (id: string, partitionBytesMax: number, parent: string | null = null, deleted = false) => {
+      const edits = [edit(id, parent, { id }, deleted)]
+      return decided(await partitioned.updateDocuments({ edits, revsLimit: 10, partitionBytesMax }, context))[0]!
+    }
+    const first = await write('p:1', 1)
+    const { sizes: { external } } = await partitioned.upkeep.partitionInfo('p', context)
+    expect(await write('p:2', external)).to.deep.equal({ kind: 'partition_overflow' })
+    expect(await write('q:2', external)).to.include({ kind: 'updated' })
+    expect(await write('p:2', external + 1)).to.include({ kind: 'updated' })
+    const parent = first.kind === 'updated' ? `1-${first.path.ids[0]}` : ''
+    expect(await write('p:1', external, parent, true)).to.include({ kind: 'updated' })
   })
 
   it('refuses ids that cannot be encoded in UTF-8', async () => {

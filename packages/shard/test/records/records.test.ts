@@ -146,7 +146,7 @@ describe('records', () => {
 function storedBodyRecord(text: string): Uint8Array {
   const puts: Uint8Array[] = []
   putBody(
-    { put: (_, value) => { puts.push(value) }, delete: () => {} }, new ShardKeys(1), 1,
+    { put: (_, value) => { puts.push(value) }, putLatest: () => {}, delete: () => {} }, new ShardKeys(1), 1,
     storedBody({ body: Buffer.from(text) }),
   )
   return puts[0]!

@@ -8,6 +8,18 @@ import type { IndexHead, RequiredSequence } from './index-state.ts'
 /** The verbs of a replica by which `find` reads its documents. */
 export type ReadDocuments = Pick<DocumentReplica, 'openDocument' | 'scanDocuments'>
 
+/**
+ * The documents that have a row with one key in a second index of the kind `query`, by which the rows of the first one
+ * are filtered before documents are read. It changes what is read and not what is found: a replica leaves the filter
+ * out when it does not have the second index, or cannot bring it up to date at once.
+ */
+export interface RowsOfKey {
+  /** The id of the second index (`indexId`). */
+  readonly index: string
+  /** A whole key: rows with the same key are in the order of their documents' ids. */
+  readonly key: string
+}
+
 /** What is examined, one after the other. */
 export type FindSource =
   /** The rows of an index of the kind `query`. The members are as in `IndexRead`. */
@@ -16,6 +28,8 @@ export type FindSource =
     readonly index: string
     readonly through: RequiredSequence
     readonly ranges: readonly RowRange[]
+    /** Each match has such a row, so the documents of other rows need not be read. */
+    readonly within?: RowsOfKey
   }
   /** All live documents by id. `start` and `end` are in the direction of the read: descending, `start` is greater. */
   | { readonly kind: 'documents'; readonly start?: IdBound; readonly end?: IdBound }
@@ -49,6 +63,11 @@ export interface FindRequest {
    * With an index and `documents: 'none'`, the index must have all fields that it names, too.
    */
   readonly aggregate?: string
+  /**
+   * All rows in the ranges of the index are known to match. With `documents: 'none'`, rows that agree in all fields of
+   * `aggregate` may then be counted in place of reading each of them; they are examined as one key.
+   */
+  readonly isExact?: boolean
 }
 
 /**

@@ -61,6 +61,12 @@ export class FindAnswer {
     this.#bytes += match.key.length + match.value.length + (match.body?.length ?? 0)
   }
 
+  /** Records matches that were counted together. @param last the place of the last one */
+  counted(last: ScannedPlace, matches: number): void {
+    this.examined(last, 0)
+    this.#matches += matches
+  }
+
   /** Returns what was collected since the last page; empty when nothing was examined. */
   takePage(): readonly FindRow[] {
     const page = this.#page

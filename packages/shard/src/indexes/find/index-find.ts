@@ -2,15 +2,26 @@ import type {
   DocumentRow, FieldPath, FindRequest, FindRow, IndexDefinition, IndexRow, ReadDocuments, ScanIndexRequest,
   ScannedPlace,
 } from '@sectional/core'
-import { ReplicaError } from '@sectional/core'
+import { queryRowValues, ReplicaError, rowDocument } from '@sectional/core'
 import { indexState } from '../index-content.ts'
 import { scanIndex } from '../index-scan.ts'
 import type { IndexSnapshot } from '../index-snapshot.ts'
+import { RowTree } from '../row-tree.ts'
 import { documentCallMs, type FindParts, firstReadMin, readGrowth } from './document-find.ts'
 import { DocumentSelector, indexFields } from './document-selector.ts'
+import { type FilteredRow, filteredRows } from './filtered-rows.ts'
 import { FindAnswer } from './find-answer.ts'
+import { type RowGroup, groupedRows } from './grouped-rows.ts'
+import { KeyRows } from './key-rows.ts'
 
-interface FoundIndex { readonly snapshot: IndexSnapshot; readonly definition: IndexDefinition }
+interface FoundIndex {
+  readonly snapshot: IndexSnapshot
+  readonly definition: IndexDefinition
+  /** Returns the part of a key with that many columns (`Indexer.groupOf`). */
+  readonly groupOf: (key: string, columns: number) => string
+  /** The second index of the request, as fresh as the first one. Absent: the rows are not filtered. */
+  readonly filter?: { readonly snapshot: IndexSnapshot; noteFailure(error: unknown): void }
+}
 
 /**
  * Finds documents by the rows of an index.
@@ -18,17 +29,21 @@ interface FoundIndex { readonly snapshot: IndexSnapshot; readonly definition: In
  * @param check throws when the call has ended
  */
 export async function* findByIndex(
-  parts: FindParts, { snapshot, definition }: FoundIndex, request: FindRequest, check: () => void,
+  parts: FindParts, found: FoundIndex, request: FindRequest, check: () => void,
 ): AsyncGenerator<readonly FindRow[]> {
-  const fields = indexFields(definition)
+  const { snapshot } = found
+  const fields = indexFields(found.definition)
   const selector = new DocumentSelector(request, parts)
   const answer = new FindAnswer(request, parts.clock, selector.groups)
   yield [{ kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }]
   if (answer.isComplete) return
+  const grouped = groupedPages(found, selector, request, fields, check)
+  if (grouped !== undefined) return yield* findGroups(parts, selector, answer, fields, grouped)
   const find = new IndexFind(parts, selector, answer, request, fields, snapshot.state.history)
-  for await (const page of rowPages(parts, snapshot, request, check)) {
+  for await (const page of filteredPages(found, request, check) ?? rowPages(parts, snapshot, request, check)) {
     for (const row of page) {
-      await find.examine(row)
+      if (hasValue(row)) await find.examine(row)
+      else answer.examined(row, 0)
       check()
       if (answer.isComplete) return yield answer.takePage()
       if (answer.isPageDue) yield answer.takePage()
@@ -37,6 +52,51 @@ export async function* findByIndex(
   }
   const rest = answer.takePage()
   if (rest.length > 0) yield rest
+}
+
+/** Aggregates rows that agree in all fields of the aggregation together. */
+async function* findGroups(
+  { turns }: FindParts, { groups }: DocumentSelector, answer: FindAnswer, fields: readonly FieldPath[],
+  pages: AsyncIterable<readonly RowGroup[]>,
+): AsyncGenerator<readonly FindRow[]> {
+  for await (const page of pages) {
+    for (const { value, last, count } of page) {
+      groups!.addMembers(rowDocument(last.id, fields, queryRowValues(value)), count)
+      answer.counted(last, count)
+    }
+    if (answer.isPageDue) yield answer.takePage()
+    if (turns.due()) await turns.next()
+  }
+  const rest = answer.takePage()
+  if (rest.length > 0) yield rest
+}
+
+/** Returns undefined when each row must be examined. */
+function groupedPages(
+  { snapshot, groupOf }: FoundIndex, { groups }: DocumentSelector, request: FindRequest,
+  fields: readonly FieldPath[], check: () => void,
+): AsyncGenerator<readonly RowGroup[]> | undefined {
+  const columns = request.isExact === true && request.documents === 'none' ? groups?.columnsIn(fields) : undefined
+  const rows = snapshot.rows(check)
+  if (columns === undefined || request.descending || !(rows instanceof RowTree)) return undefined
+  return groupedRows(rows, key => columns === 0 ? '' : groupOf(key, columns), request, check)
+}
+
+/** Returns undefined when the rows are not filtered. */
+function filteredPages(
+  { snapshot, filter }: FoundIndex, request: FindRequest, check: () => void,
+): AsyncGenerator<readonly FilteredRow[]> | undefined {
+  const { source } = request
+  if (filter === undefined || source.kind !== 'index' || source.within === undefined) return undefined
+  const [rows, others] = [snapshot.rows(check), filter.snapshot.rows(check)]
+  // An index whose rows have no summaries yet cannot be searched for single rows.
+  if (!(rows instanceof RowTree) || !(others instanceof RowTree)) return undefined
+  const keyRows = new KeyRows(others, source.within.key, error => filter.noteFailure(error))
+  return filteredRows(rows, keyRows, request, check)
+}
+
+function hasValue(row: FilteredRow): row is ExaminedRow {
+  return row.value !== undefined
 }
 
 /** Reads more rows each time, because it is not known how many of them match. All are of one state. */
@@ -63,6 +123,8 @@ async function* rowPages(
   }
 }
 
+type ExaminedRow = ScannedPlace & Pick<IndexRow, 'value'>
+
 class IndexFind {
   readonly #documents: ReadDocuments
   readonly #selector: DocumentSelector
@@ -83,7 +145,7 @@ class IndexFind {
     this.#history = history
   }
 
-  async examine(row: IndexRow): Promise<void> {
+  async examine(row: ExaminedRow): Promise<void> {
     const isCovered = this.#request.documents === 'none'
     const document = isCovered ? undefined : await this.#open(row.id)
     const match = isCovered ? this.#selector.matchRow(row, row.value, this.#fields)

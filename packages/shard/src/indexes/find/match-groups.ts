@@ -1,6 +1,6 @@
 import {
-  aggregatePaths, Aggregation, type AggregateQuery, ApiError, DocumentReader, parseAggregateQuery, parseJsonObject,
-  ReplicaError, type StoredDocument,
+  aggregatedColumns, aggregatePaths, Aggregation, type AggregateQuery, ApiError, DocumentReader, type FieldPath,
+  parseAggregateQuery, parseJsonObject, ReplicaError, type StoredDocument,
 } from '@sectional/core'
 
 /** Aggregates the matches of one answer. */
@@ -25,11 +25,23 @@ export class MatchGroups {
     this.addMembers(this.#reader.read(document))
   }
 
-  /** @param members of a document: at least those that are aggregated. @throws ReplicaError as `add` */
-  addMembers(members: Readonly<Record<string, unknown>>): void {
+  /**
+   * Returns the number of leading columns of an index in which rows must agree to be aggregated together; undefined
+   * when the index lacks a field.
+   */
+  columnsIn(columns: readonly FieldPath[]): number | undefined {
+    return aggregatedColumns(this.#query, columns)
+  }
+
+  /**
+   * @param members of a document: at least those that are aggregated
+   * @param count the number of documents that agree in these members
+   * @throws ReplicaError as `add`
+   */
+  addMembers(members: Readonly<Record<string, unknown>>, count = 1): void {
     try {
       this.#aggregation ??= new Aggregation(this.#query)
-      this.#aggregation.add(members)
+      this.#aggregation.add(members, count)
     } catch (error) {
       throw error instanceof ApiError ? new ReplicaError('exhausted', error.message, { cause: error }) : error
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { indexId, ReplicaError } from '@sectional/core'
+import { indexId, ReplicaError, SortKeyEncoder } from '@sectional/core'
 import type { FindRequest, IndexReplica } from '@sectional/core'
 import { MemoryStorage, PrometheusMetrics, RealClock, Turns } from '@sectional/runtime'
 import { QueryIndexer, ShardHost } from '../../../src/index.ts'
@@ -10,8 +10,7 @@ import { collect, context, edit, shardA, shardRuntime } from '../../shard-world.
 import { indexOn } from './query-world.ts'
 
 const definition = indexOn(['n'])
-const throughIndex: FindRequest['source'] =
-  { kind: 'index', index: indexId(definition), through: 'newest', ranges: [{}] }
+const throughIndex = { kind: 'index', index: indexId(definition), through: 'newest', ranges: [{}] } as const
 const allDocuments: FindRequest['source'] = { kind: 'documents' }
 
 /** A host with one replica and the indexer of Mango. */
@@ -121,6 +120,24 @@ describe('finding documents on a host', () => {
     expect(await world.find(throughIndex)).to.equal('not_hosted')
     await world.build()
     expect(await world.find(throughIndex)).to.equal('d2 d3')
+  })
+
+  it('reads the first index only when rows of the second one are damaged, which is then built again', async () => {
+    const second = indexOn(['n'], { n: { $gt: 0 } })
+    const within = { index: indexId(second), key: new SortKeyEncoder('root').encode([2]) }
+    const indexes = await world.build()
+    await indexes.buildIndex({ definition: second, through: 'newest', waitMs: 5000 }, context)
+    expect(await world.find({ ...throughIndex, within })).to.equal('d2')
+    const { disk } = world.storage
+    for (const [key, value] of disk.entries(indexStoreName)) {
+      if (!key.startsWith(new IndexKeys(2).row(''))) continue
+      disk.damage(indexStoreName, key, value.map((byte, at) => at === value.length - 1 ? byte ^ 1 : byte))
+    }
+    expect(await world.find({ ...throughIndex, within })).to.equal('d2 d3')
+    expect(await world.damagedIndexes()).to.equal(1)
+    expect(await world.find(throughIndex)).to.equal('d2 d3')
+    await indexes.buildIndex({ definition: second, through: 'newest', waitMs: 5000 }, context)
+    expect(await world.find({ ...throughIndex, within })).to.equal('d2')
   })
 
   it('fails to build an index of damaged documents, and reports them', async () => {

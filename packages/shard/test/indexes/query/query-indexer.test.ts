@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import {
-  decodeReduced, decodeViewGroup, indexId, partitionPrefix, ReplicaError, rootCollationVersion, SortKeyEncoder,
+  Aggregation, decodeReduced, decodeViewGroup, indexId, parseAggregateQuery, partitionPrefix, ReplicaError,
+  rootCollationVersion, SortKeyEncoder,
   type IndexDefinition, type RowRange,
 } from '@sectional/core'
 import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
@@ -97,6 +98,23 @@ describe('an index of the kind query', () => {
     expect(await counts(definition, 1, { lower })).to.deep.equal(['[1] 100', '[2] 100'])
     expect(await counts(definition, 'exact', { lower: { key: encoder.encode([2, 299]), inclusive: true } }))
       .to.deep.equal(['[2,299] 1'])
+  })
+
+  it('aggregates many rows that agree by counting them', async () => {
+    await world.write(Object.fromEntries(Array.from({ length: 2000 }, (_, at) =>
+      [`m${at}`, { genre: `g${at % 3}`, votes: at % 2 }])))
+    const definition = indexOn(['genre', 'votes', '_id'])
+    await world.build(definition)
+    const aggregate = JSON.stringify({ group_by: ['genre'], aggregates: { votes: { $sum: 'votes' } } })
+    const source = { kind: 'index', index: indexId(definition), through: 0, ranges: [{}] } as const
+    const rows = await world.find({ source, documents: 'none', aggregate, isExact: true })
+    const progress = rows.filter(row => row.kind === 'progress')
+    expect(progress.reduce((sum, { matches }) => sum + matches, 0)).to.equal(2000)
+    expect(progress.reduce((sum, { keysExamined }) => sum + keysExamined, 0)).to.be.below(30)
+    const aggregation = new Aggregation(parseAggregateQuery(JSON.parse(aggregate)))
+    for (const { groups } of progress) if (groups !== undefined) aggregation.addEncoded(groups)
+    expect(aggregation.rows()).to.deep.equal([333, 334, 333].map((votes, at) =>
+      `{"key":{"genre":"g${at}"},"value":{"votes":${votes}}}`))
   })
 
   it('lists documents whose row cannot be made, and contains the others', async () => {

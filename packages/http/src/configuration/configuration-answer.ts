@@ -1,0 +1,118 @@
+/** Answers questions about the configuration on the node that they are about. Answers and logs contain no secrets. */
+import { ApiError } from '@sectional/core'
+import type { ControlPlane } from '@sectional/cluster'
+import type { Clock, Log } from '@sectional/runtime'
+import type { Audit, AuditDetails } from '../audit/audit.ts'
+import { parseAdminHash } from '../authentication/admin-password.ts'
+import { administratorBounds } from '../authentication/password-hash.ts'
+import { recordPreviousSecrets } from '../authentication/session-secrets.ts'
+import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
+import type { Configuration, ConfigurationSections } from '../settings/configuration.ts'
+import type { ConfigurationChange, ConfigurationQuestion } from './configuration-question.ts'
+import { checkEditable } from './editable-settings.ts'
+
+/** Shown instead of a secret. */
+const hiddenValue = '****'
+/** Characters of a value that are logged. */
+const loggedValueMax = 1000
+
+export interface ConfigurationAnswerParts {
+  readonly configuration: Configuration
+  readonly options: Pick<HttpOptions, 'configWhitelist' | 'configBlacklist' | 'sessionSecret' | 'sessionSeconds'>
+  readonly control: Pick<ControlPlane, 'state' | 'onChange' | 'setSetting'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Log
+  readonly audit: Audit
+}
+
+/** @throws ApiError when a change is refused */
+export async function answerConfiguration(
+  parts: ConfigurationAnswerParts, question: ConfigurationQuestion,
+): Promise<unknown> {
+  const { configuration } = parts
+  switch (question.action) {
+    case 'sections':
+      return Object.fromEntries(Object.keys(configuration.sections()).map(name => [name, shown(configuration, name)]))
+    case 'section': return shown(configuration, question.section)
+    case 'get': return shownValue(configuration, question.section, question.key)
+    default: return change(parts, question)
+  }
+}
+
+/** Makes a change and logs it. Returns the previous value; null when there was none. */
+async function change(parts: ConfigurationAnswerParts, question: ConfigurationChange): Promise<string | null> {
+  const { configuration, options } = parts
+  if (question.action === 'reload') {
+    await configuration.reload()
+    report(parts, question, {}, 'the configuration was read again')
+    return null
+  }
+  const { section, key, persist } = question
+  checkEditable(options, section, key)
+  const previous = shownValue(configuration, section, key)
+  if (question.action === 'delete') {
+    if (previous === null) return null
+    if (persist) await beforeSharing(parts, section, key)
+    await configuration.delete(section, key, { persist })
+    report(parts, question, { section, key, persist }, 'a setting was removed')
+    return previous
+  }
+  const { value } = question
+  if (section === 'admins') checkHash(value)
+  if (value === hiddenValue && configuration.isSecret(section, key)) {
+    throw new ApiError('bad_request', `${section}/${key}: ${hiddenValue} stands for the value, which is not shown`)
+  }
+  if (persist) await beforeSharing(parts, section, key)
+  await configuration.set(section, key, value, { persist })
+  const logged = section === 'admins' ? hiddenValue : hidden(configuration, section, key, value)
+  report(parts, question, { section, key, value: logged.slice(0, loggedValueMax), persist }, 'a setting was changed')
+  return previous
+}
+
+/** @throws ApiError `bad_request` for a text that is no hash of a password, or one that no login would compute */
+function checkHash(value: string): void {
+  const hash = parseAdminHash(value)
+  if (hash === null) {
+    throw new ApiError(
+      'bad_request',
+      'With raw=true the value must be a password hash, such as -pbkdf2:sha256-{key},{salt},{iterations}.',
+    )
+  }
+  const { passwordIterationsMin: min, passwordIterationsMax: max } = administratorBounds
+  if (hash.scheme !== 'simple' && (hash.iterations < min || hash.iterations > max)) {
+    throw new ApiError('bad_request', `A password hash of an administrator may have ${min} to ${max} iterations.`)
+  }
+}
+
+/** Lets the sessions of all nodes continue when their secret changes. */
+async function beforeSharing(parts: ConfigurationAnswerParts, section: string, key: string): Promise<void> {
+  const { sessionSecret } = httpDeclarations
+  if (section !== sessionSecret.section || key !== sessionSecret.key) return
+  if (parts.configuration.isShared(section, key)) await recordPreviousSecrets(parts)
+}
+
+/** Logs and records a change that was made. */
+function report(
+  { log, audit }: ConfigurationAnswerParts, { action, by }: ConfigurationChange, details: AuditDetails, message: string,
+): void {
+  log.info({ ...by, ...details }, message)
+  audit.record({ ...by, event: 'configuration_changed', details: { action, ...details } })
+}
+
+/** Returns a section with its secrets hidden; an empty one when there is none of that name. */
+function shown(configuration: Configuration, name: string): ConfigurationSections[string] {
+  const sections = configuration.sections()
+  if (!Object.hasOwn(sections, name)) return {}
+  return Object.fromEntries(Object.entries(sections[name]!)
+    .map(([key, value]) => [key, hidden(configuration, name, key, value)]))
+}
+
+function shownValue(configuration: Configuration, section: string, key: string): string | null {
+  const value = configuration.get(section, key)
+  return value === undefined ? null : hidden(configuration, section, key, value)
+}
+
+/** An unset secret is shown as the empty text that it is. */
+function hidden(configuration: Configuration, section: string, key: string, value: string): string {
+  return value !== '' && configuration.isSecret(section, key) ? hiddenValue : value
+}

@@ -1,0 +1,47 @@
+import type { HttpExchange } from '@sectional/runtime'
+import type { Configuration } from '../settings/configuration.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
+import { RewrittenExchange } from './rewritten-exchange.ts'
+import {
+  bySpecificity, parseVirtualHost, virtualHostsSection, virtualTarget, type VirtualHost,
+} from './virtual-host.ts'
+
+/** The header with which handlers see the target that the client sent to a virtual host. */
+export const virtualHostPath = 'x-couchdb-vhost-path'
+
+/** The rules of `[vhosts]`, which can be changed while the node runs. */
+export class VirtualHosts {
+  readonly #configuration: Configuration
+  readonly #options: Pick<HttpOptions, 'virtualHostGlobals'>
+  #rules: readonly VirtualHost[] = []
+
+  constructor(configuration: Configuration, options: Pick<HttpOptions, 'virtualHostGlobals'>) {
+    this.#configuration = configuration
+    this.#options = options
+    this.refresh()
+  }
+
+  /** Call this when settings have changed. An edited file may have rules that are malformed; they have no effect. */
+  refresh(): void {
+    const rules = Object.entries(this.#configuration.sections()[virtualHostsSection] ?? {})
+    this.#rules = bySpecificity(rules.flatMap(([rule, target]) => {
+      try {
+        return [parseVirtualHost(rule, target)]
+      } catch {
+        return []
+      }
+    }))
+  }
+
+  /** Returns the request as it is handled: the given one, or one with the path to which its host is mapped. */
+  resolve(exchange: HttpExchange): HttpExchange {
+    if (this.#rules.length === 0) return exchange
+    const { method, headers, target } = exchange
+    const host = headers['x-forwarded-host'] ?? headers['host']
+    const mapped = virtualTarget(this.#rules, host, target, this.#options.virtualHostGlobals)
+    if (mapped === null) return exchange
+    return new RewrittenExchange(exchange, {
+      method, target: mapped, headers: { ...headers, [virtualHostPath]: target }, body: null,
+    })
+  }
+}

@@ -1,0 +1,215 @@
+import { createPrivateKey } from 'node:crypto'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { ManualClock, MemoryLog } from '@sectional/runtime'
+import { testAuthority } from '@sectional/runtime/test-certificates'
+import { readCertificates, type Certificates } from '../src/command-line/certificates.ts'
+import { StartError } from '../src/command-line/flags.ts'
+import { ConfigurationError, LiveConfiguration } from '../src/index.ts'
+import { nodeOptions } from '../src/configuration/node-options.ts'
+
+const password = 'a password of a key'
+const authority = testAuthority('one')
+const { identity } = authority
+const pollMs = 2000
+
+describe('certificates', () => {
+  let folder: string
+  let ini: string
+  let configuration: LiveConfiguration
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'certificates-'))
+    put('text.pem', 'no certificate')
+    put('other-key.pem', testAuthority('two').identity.key)
+    put('locked-key.pem', createPrivateKey(identity.key).export({
+      type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: password,
+    }) as string)
+  })
+  beforeEach(() => { for (const part of ['key', 'cert', 'ca'] as const) put(`${part}.pem`, identity[part]) })
+  after(() => rmSync(folder, { recursive: true }))
+
+  /** Replaces a file as tools do that renew certificates. */
+  function put(name: string, text: string): void {
+    const path = join(folder, name)
+    writeFileSync(`${path}.new`, text)
+    renameSync(`${path}.new`, path)
+  }
+
+  async function read(text: string): Promise<Certificates> {
+    ini = text
+    const files = { read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }
+    configuration = await LiveConfiguration.load(files, {})
+    nodeOptions(configuration.settings())
+    return readCertificates(configuration, folder)
+  }
+
+  async function refusal(text: string): Promise<string> {
+    try {
+      await read(text)
+      return 'none'
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) expect(error).to.be.instanceOf(StartError)
+      return (error as Error).message
+    }
+  }
+
+  const links = '[cluster]\ntls_key_file = key.pem\ntls_cert_file = ./cert.pem\ntls_ca_file = ca.pem\n'
+  const https = '[ssl]\nenable = true\nkey_file = key.pem\ncert_file = cert.pem\n'
+
+  it('are read from the folder of the configuration, and are not required by default', async () => {
+    const none = await read('')
+    expect([none.links, none.https]).to.deep.equal([undefined, undefined])
+    const both = await read(links + https)
+    expect(both.links?.current).to.deep.equal({ ...identity, minVersion: 'TLSv1.3' })
+    expect(both.https?.clientCertificates).to.equal('ignored')
+    expect(both.https?.context.current).to.deep.equal({
+      key: identity.key, cert: identity.cert, minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3',
+    })
+  })
+
+  it('of the links are refused with the name of the option and the problem', async () => {
+    expect(await refusal('[cluster]\ntls_key_file = key.pem\n')).to.equal(
+      '[cluster] tls_cert_file and tls_ca_file is empty: TLS between nodes needs '
+        + 'tls_key_file, tls_cert_file, tls_ca_file; set all or none',
+    )
+    expect(await refusal(links.replace('./cert.pem', 'absent.pem'))).to.match(
+      /^\[cluster\] tls_cert_file = "absent.pem": .*no such file/,
+    )
+    expect(await refusal(links.replace('ca.pem', 'text.pem'))).to.match(/^\[cluster\] tls_ca_file = "text.pem": /)
+    expect(await refusal(links.replace('key.pem', 'other-key.pem'))).to.equal(
+      '[cluster] tls_key_file = "other-key.pem" is not the key of the certificate in '
+        + '[cluster] tls_cert_file = "./cert.pem"',
+    )
+  })
+
+  it('of HTTPS are refused with the name of the option and the problem', async () => {
+    expect(await refusal('[ssl]\nenable = true\n')).to.equal(
+      '[ssl] cert_file is empty: HTTPS needs a certificate and its key',
+    )
+    expect(await refusal(https.replace('key.pem', 'absent.pem'))).to.match(
+      /^\[ssl\] key_file = "absent.pem": .*no such file/,
+    )
+    expect(await refusal(https.replace('cert.pem', 'text.pem'))).to.match(/^\[ssl\] cert_file = "text.pem": /)
+    expect(await refusal(https.replace('key.pem', 'other-key.pem'))).to.equal(
+      '[ssl] key_file = "other-key.pem" is not the key of the certificate in [ssl] cert_file = "cert.pem"',
+    )
+    expect(await refusal(`${https}verify_ssl_certificates = true\n`)).to.equal(
+      '[ssl] cacert_file is empty: without it, no certificate of a client can be verified',
+    )
+    expect(await refusal(`${https}fail_if_no_peer_cert = true\n`)).to.equal(
+      '[ssl] fail_if_no_peer_cert = true: [ssl] verify_ssl_certificates must be true too',
+    )
+    expect(await refusal(`${https}ciphers = NO-SUCH-CIPHER\n`)).to.match(
+      /^\[ssl\] ciphers = "NO-SUCH-CIPHER" cannot be used: /,
+    )
+    expect(await refusal(`${https}tls_versions = tlsv1.1, tlsv1.2\n`)).to.match(
+      /^\[ssl\] tls_versions = "tlsv1.1, tlsv1.2": only a comma separated list of tlsv1.2, tlsv1.3 is allowed/,
+    )
+  })
+
+  it('may have an encrypted key, whose password no message shows', async () => {
+    const locked = https.replace('key.pem', 'locked-key.pem')
+    const certificates = await read(`${locked}password = ${password}\n`)
+    expect(certificates.https?.context.current.key).to.equal(identity.key)
+    expect(configuration.isSecret('ssl', 'password')).to.equal(true)
+    expect(configuration.isSecret('cluster', 'tls_key_password')).to.equal(true)
+    expect(await refusal(locked)).to.equal(
+      '[ssl] key_file = "locked-key.pem" is encrypted: [ssl] password is empty',
+    )
+    expect(await refusal(`${locked}password = a wrong one\n`)).to.equal(
+      '[ssl] key_file = "locked-key.pem" cannot be decrypted: [ssl] password is not its password',
+    )
+  })
+
+  it('take lists in the form of CouchDB', async () => {
+    const { https: lists } = await read(`${https}tls_versions = ['tlsv1.2']\n`
+      + 'ciphers = ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"]\n'
+      + 'verify_ssl_certificates = true\nfail_if_no_peer_cert = true\ncacert_file = ca.pem\n')
+    expect(lists?.clientCertificates).to.equal('required')
+    const { minVersion, maxVersion, ciphers, ca } = lists!.context.current
+    expect({ minVersion, maxVersion, ciphers, ca }).to.deep.equal({
+      minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2', ca: identity.ca,
+      ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384',
+    })
+  })
+
+  describe('while the node runs', () => {
+    let clock: ManualClock
+    let log: MemoryLog
+    let certificates: Certificates
+    let changes: number
+    let stop: () => void
+    const startMs = Date.UTC(2026, 0, 1)
+    const second = authority.issue({ addresses: ['127.0.0.1'], uris: ['urn:second'] })
+
+    async function watch(text: string): Promise<void> {
+      clock = new ManualClock(startMs)
+      log = new MemoryLog()
+      certificates = await read(text)
+      changes = 0
+      certificates.https?.context.onChange(() => { changes++ })
+      stop = certificates.watch({ clock, log, onChange: listener => configuration.onChange(listener) })
+    }
+    afterEach(() => stop())
+
+    const shown = (): string | undefined => certificates.https?.context.current.cert
+    const messages = (): string[] => log.lines.map(entry => entry.message)
+
+    it('are read again when both files have changed, one after the other', async () => {
+      await watch(https)
+      put('cert.pem', second.cert)
+      await clock.advance(pollMs)
+      expect(shown()).to.equal(identity.cert)
+      put('key.pem', second.key)
+      await clock.advance(pollMs)
+      await clock.advance(pollMs)
+      expect(shown()).to.equal(second.cert)
+      expect(changes).to.equal(1)
+      expect(messages()).to.deep.equal(['a certificate was replaced'])
+    })
+
+    it('are read again at once when the configuration is read again', async () => {
+      await watch(https)
+      put('cert.pem', second.cert)
+      put('key.pem', second.key)
+      put('moved-key.pem', second.key)
+      ini = https.replace('= key.pem', '= moved-key.pem')
+      await configuration.reload()
+      expect(shown()).to.equal(second.cert)
+      await clock.advance(pollMs)
+      await clock.advance(pollMs)
+      expect(changes).to.equal(1)
+    })
+
+    it('stay in use when the new files cannot be used, which is logged once', async () => {
+      await watch(https + links)
+      put('key.pem', testAuthority('two').identity.key)
+      for (let i = 0; i < 5; i++) await clock.advance(pollMs)
+      expect(shown()).to.equal(identity.cert)
+      expect(certificates.links?.current.cert).to.equal(identity.cert)
+      expect(changes).to.equal(0)
+      const expected = 'a new certificate cannot be used; the previous one stays in use'
+      expect(messages()).to.deep.equal([expected, expected])
+      expect(log.lines.map(({ level, fields }) => [level, fields['use']])).to.deep.equal([
+        ['error', 'links between nodes'], ['error', 'HTTPS'],
+      ])
+      expect(log.lines[1]!.fields['reason']).to.match(/key_file = "key.pem" is not the key of the certificate/)
+      put('key.pem', identity.key)
+      for (let i = 0; i < 2; i++) await clock.advance(pollMs)
+      expect(messages()).to.have.lengthOf(2)
+    })
+
+    it('cause a warning when they expire soon, and when they have expired', async () => {
+      const brief = authority.issue({ notAfter: '20260101000005' })
+      put('cert.pem', brief.cert)
+      put('key.pem', brief.key)
+      await watch(https)
+      expect(messages()).to.deep.equal(['a certificate expires soon'])
+      await clock.advance(60_000)
+      expect(messages()).to.deep.equal(['a certificate expires soon', 'a certificate has expired'])
+      expect(log.lines[1]!.fields['validTo']).to.equal('2026-01-01T00:00:05.000Z')
+    })
+  })
+})
