@@ -20,10 +20,13 @@ const sums = swarmViews.find(({ reduce }) => reduce === '_sum')!
 
 describe('views of the simulator', () => {
   it('have the same trace for the same seed', async () => {
-    const seed = seedWithViews()
-    const [first, again] = [await runSwarm(seed), await runSwarm(seed)]
-    expect(first.counts['custom:query-view done']).to.be.greaterThan(0)
-    expect(again.traceHash).to.equal(first.traceHash)
+    // The clients of a run draw their actions, so that not each run in which they may query views has such a query.
+    for (const seed of seedsWithViews()) {
+      const first = await runSwarm(seed)
+      if (first.counts['custom:query-view done'] === undefined) continue
+      expect((await runSwarm(seed)).traceHash).to.equal(first.traceHash)
+      return
+    }
   }).timeout(60_000)
 
   it('compare keys in the order of the indexes', () => {
@@ -68,10 +71,10 @@ describe('views of the simulator', () => {
 })
 
 /** Returns the first seed of a run with three nodes and all actions of views. */
-function seedWithViews(): number {
+function* seedsWithViews(): Generator<number> {
   for (let seed = 1; ; seed++) {
     const options = drawSwarmOptions(new Dice(seed).fork('options'), actions)
     const hasViews = viewActions.every(({ name }) => options.operations[name]! > 0)
-    if (hasViews && options.idleMs === 0 && options.nodes === 3) return seed
+    if (hasViews && options.idleMs === 0 && options.nodes === 3) yield seed
   }
 }

@@ -5,7 +5,8 @@ import { databaseActions } from './database-actions.ts'
 import { documentActions } from './document-actions.ts'
 import { findActions } from './find-actions.ts'
 import { localDocumentActions } from './local-document-actions.ts'
-import { purgeActions } from './purge-actions.ts'
+import { optionActions } from './option-actions.ts'
+import { cutOffPurgeActions, purgeActions } from './purge-actions.ts'
 import { validationActions } from './validation-actions.ts'
 import { viewActions } from './view-actions.ts'
 
@@ -23,4 +24,6 @@ export const actions: readonly SwarmAction[] = [
   ...viewActions,
   ...validationActions,
   ...findActions,
+  ...optionActions,
+  ...cutOffPurgeActions,
 ]

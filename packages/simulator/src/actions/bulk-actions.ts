@@ -5,6 +5,7 @@ import type { ClientSession, Reading, Task } from '../workload/client-session.ts
 import type { Answer } from '../world/answer.ts'
 import type { SwarmAction } from './action.ts'
 import { inline } from './attachment-actions.ts'
+import { readList } from './document-actions.ts'
 
 export const bulkActions: readonly SwarmAction[] = [
   { name: 'bulk', weight: 4, act: bulk },
@@ -14,9 +15,11 @@ export const bulkActions: readonly SwarmAction[] = [
 async function bulk(session: ClientSession, database: string): Promise<void> {
   const { dice, options } = session
   const ids = Array.from({ length: dice.integer(1, options.bulkMax) }, () => session.documentId())
+  const newest = dice.chance(0.5) ? await newestRevisions(session, database, ids) : undefined
   const writes = ids.map(id => {
-    const parent = session.known(database, id) ?? null
-    return { id, parent, value: session.newValue(), deleted: dice.chance(0.1) && parent !== null }
+    const parent = newest?.get(id) ?? session.known(database, id) ?? null
+    const deleted = dice.chance(0.1) && parent !== null
+    return { id, parent, deleted, value: deleted ? session.newValue() : session.drawValue() }
   })
   const docs = writes.map(({ id, parent, value, deleted }) => ({
     _id: id,
@@ -61,8 +64,19 @@ async function graft(session: ClientSession, database: string, id: string): Prom
 function readRow({ status, body }: Answer, index: number): Reading {
   const row = Array.isArray(body) ? body[index] : undefined
   if (row === undefined) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
-  if (row.ok !== true) return { outcome: 'unknown', conflict: row.error === 'conflict' }
+  if (row.ok !== true) {
+    return { outcome: row.error === 'forbidden' ? 'failed' : 'unknown', conflict: row.error === 'conflict' }
+  }
   return { outcome: row.accepted === true ? 'accepted' : 'done', revision: row.rev }
+}
+
+/** Returns the winners of the documents that are not deleted. */
+async function newestRevisions(
+  session: ClientSession, database: string, keys: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const answer = await session.look('POST', `/${database}/_all_docs`, { keys: [...new Set(keys)] })
+  const rows = readList(answer).rows ?? []
+  return new Map(rows.flatMap(({ id, revision }) => revision === null ? [] : [[id, revision]]))
 }
 
 /** With `new_edits=false` the answer has rows for failures only. */

@@ -15,7 +15,8 @@ export const databaseActions: readonly SwarmAction[] = [
 
 /** Creates a database. Resolves with true when the database certainly exists. */
 export async function createDatabase(session: ClientSession, { name, q, n }: DatabaseOptions): Promise<boolean> {
-  const [operation] = await session.ask(name, 'PUT', `/${name}?q=${q}&n=${n}`, {}, [
+  const partitioned = session.options.partitioned ? '&partitioned=true' : ''
+  const [operation] = await session.ask(name, 'PUT', `/${name}?q=${q}&n=${n}${partitioned}`, {}, [
     { kind: 'create-database', id: '', read: readDatabaseChange },
   ])
   return operation!.outcome === 'done' || operation!.status === 412

@@ -1,6 +1,6 @@
 /** Defines Mango's indexes in a design document, changes them, and finds documents by selectors. */
 import { findAnswers } from '../checkers/find-answers.ts'
-import { indexSourceOf, swarmIndexes } from '../views/swarm-indexes.ts'
+import { indexSourceOf, pairedIndexes, swarmIndexes } from '../views/swarm-indexes.ts'
 import { drawSelector, type SwarmSelector } from '../views/swarm-selectors.ts'
 import type { MappedBody } from '../views/view-functions.ts'
 import { outcomeOf, readWritten } from '../workload/client-session.ts'
@@ -11,6 +11,7 @@ import type { SwarmAction } from './action.ts'
 const designs = ['_design/index', '_design/other']
 const indexNames = ['a', 'b', 'c']
 const limitMax = 10
+const pairChance = 0.5
 const family = { name: 'find', leftOutChance: 0.6 }
 
 export const findActions: readonly SwarmAction[] = [
@@ -25,10 +26,12 @@ async function defineIndexes(session: ClientSession, database: string): Promise<
   const { status, body } = await session.look('GET', `/${database}/${id}`)
   const parent: string | null = status === 200 ? body._rev : null
   const value = session.newValue()
-  const names = indexNames.slice(0, dice.integer(1, indexNames.length))
+  // The first two are those whose rows are looked up in each other.
+  const first = dice.chance(pairChance) ? pairedIndexes : []
+  const names = indexNames.slice(0, Math.max(first.length, dice.integer(1, indexNames.length)))
   const json = {
     ...session.body(value), ...(parent !== null && { _rev: parent }), language: 'query',
-    views: Object.fromEntries(names.map(name => [name, indexSourceOf(dice.pick(swarmIndexes))])),
+    views: Object.fromEntries(names.map((name, at) => [name, indexSourceOf(first[at] ?? dice.pick(swarmIndexes))])),
   }
   const [operation] = await session.ask(database, 'PUT', `/${database}/${id}${session.quorum('?')}`, { json }, [
     { kind: 'write', id, value, parent, read: readWritten },

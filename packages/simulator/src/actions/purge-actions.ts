@@ -21,15 +21,30 @@ export const purgeActions: readonly SwarmAction[] = [
   { name: 'compact', weight: 1, act: compact },
 ]
 
+/** Purges that are sent through a node that the others cannot reach, if there is one. */
+export const cutOffPurgeActions: readonly SwarmAction[] = [
+  {
+    name: 'purge-through-cut-off', weight: 2, family, checkers,
+    act: (session, database, id) => purge(session, database, id, 'one leaf', () => session.moveToCutOff()),
+  },
+]
+
 type Extent = 'one leaf' | 'all leaves'
 
-/** Purges leaves of a document that the client has just read. */
-export async function purge(session: ClientSession, database: string, id: string, extent: Extent): Promise<void> {
+/**
+ * Purges leaves of a document that the client has just read.
+ *
+ * @param move is called between the read and the purge, and may choose another node for the purge
+ */
+export async function purge(
+  session: ClientSession, database: string, id: string, extent: Extent, move = (): void => {},
+): Promise<void> {
   const { status, body } = await session.look('GET', `/${database}/${id}?open_revs=all&revs=true`)
   if (status !== 200 || !Array.isArray(body)) return
   const leaves: RevisionPath[] = body.flatMap(({ ok }) => ok === undefined ? [] : [ok._revisions])
   if (leaves.length === 0) return
   const paths = extent === 'all leaves' ? leaves : [session.dice.pick(leaves)]
+  move()
   const json = { [id]: paths.map(({ start, ids }) => `${start}-${ids[0]}`) }
   const [operation] = await session.ask(database, 'POST', `/${database}/_purge${session.quorum('?')}`, { json }, [
     { kind: 'purge', id, paths, read: answer => readPurge(answer, id) },

@@ -1,5 +1,6 @@
 import type { Branch } from '@sectional/core'
 import { makesRevision } from '../workload/history.ts'
+import { isShared } from '../workload/shared-values.ts'
 import type { Operation } from '../workload/history.ts'
 import { isAncestor } from './disk-contents.ts'
 
@@ -17,8 +18,10 @@ export class Ancestry {
    */
   constructor(operations: readonly Operation[], branches: readonly Branch[]) {
     this.#branches = branches
-    const read = new Map(operations.flatMap(({ kind, readValue, revision }) =>
-      kind === 'read' && readValue !== undefined && revision !== undefined ? [[readValue, revision] as const] : []))
+    const read = new Map(operations.flatMap(({ kind, readValue, revision }) => {
+      const tells = kind === 'read' && readValue !== undefined && !isShared(readValue) && revision !== undefined
+      return tells ? [[readValue, revision] as const] : []
+    }))
     for (const operation of operations) {
       const revision = operation.revision ?? (operation.value === '' ? undefined : read.get(operation.value))
       const parent = editedRevision(operation)

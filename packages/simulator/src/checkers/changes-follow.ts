@@ -23,7 +23,8 @@ export async function changesFollow(world: World, dice: Dice, databases: readonl
       ...(kind === 'continuous' && { limit: 1 }),
     })
     await world.sleep(changeAfterMs)
-    const id = `followed-${dice.seed()}`
+    // The id has the form that partitioned databases require.
+    const id = `followed:${dice.seed()}`
     const { status } = await world.write(dice.pick(world.nodes).number, database, id, { followed: true })
     const told = (await followed).answer?.rows.some(row => row.id === id) ?? false
     if (status === 201 && !told) {

@@ -1,6 +1,7 @@
 import { describe, isOf } from './final-state.ts'
 import type { FinalDatabase, FinalState, Findings } from './final-state.ts'
 import type { Operation } from '../workload/history.ts'
+import { isShared } from '../workload/shared-values.ts'
 
 /**
  * Deleted data does not return: a deleted database is gone; a document whose tombstone was acknowledged is gone unless
@@ -46,7 +47,8 @@ function fromEarlier(
   const earlier = new Map<string, Operation>()
   for (const operation of operations) {
     const { incarnationAfter, incarnationBefore, outcome, value } = operation
-    if (value === '' || outcome !== 'done' || incarnationBefore === undefined || incarnationBefore !== incarnationAfter
+    const isUnique = value !== '' && !isShared(value)
+    if (!isUnique || outcome !== 'done' || incarnationBefore === undefined || incarnationBefore !== incarnationAfter
       || incarnationBefore === record.incarnation) continue
     earlier.set(value, operation)
   }

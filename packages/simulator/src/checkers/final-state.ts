@@ -15,6 +15,10 @@ export interface FinalState {
   readonly operations: readonly Operation[]
   /** Disks that were replaced by empty ones, and damaged records and blobs. */
   readonly lostDisks: number
+  /** The smallest `_revs_limit` of any database of the run. */
+  readonly revsLimit: number
+  /** When the cluster had come to rest, in milliseconds; undefined before. */
+  readonly restMs?: number
   /** True when no fault occurred in this run. */
   readonly everCalm: boolean
 }

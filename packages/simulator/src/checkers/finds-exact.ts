@@ -1,13 +1,13 @@
 /** Compares queries by selector with a filter of all documents, after the cluster has come to rest. */
 import { parseQueryIndex } from '@sectional/core'
-import { drawSelector } from '../views/swarm-selectors.ts'
+import { drawSelector, intersectionOf } from '../views/swarm-selectors.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
 import { mappedBodies, usedQueryIndexes } from './used-views.ts'
 import { sendUntil } from './views-exact.ts'
 
-const selectorsOfDatabase = 4
+const drawnSelectors = 3
 /** More documents than a database of the swarm has. */
 const limit = 10_000
 
@@ -24,14 +24,21 @@ export async function findsExact(
   for (const [database, final] of databases) {
     const documents = mappedBodies(final.documents)
     // A query that names a partial index may find only the documents of this index, as in CouchDB.
-    const named = usedQueryIndexes(final)
+    const whole = usedQueryIndexes(final)
       .filter(({ definition }) => parseQueryIndex(definition).partialFilter === undefined)
-      .map(({ design, name }) => ({ use_index: [design, name] }))
-    for (let count = 0; count < selectorsOfDatabase; count++) {
-      const { selector, matches } = drawSelector(dice)
+    const named = whole.map(({ design, name }) => ({ use_index: [design, name] }))
+    const fields = whole.map(({ definition }) => parseQueryIndex(definition).fields.join())
+    // This order is that of one index, whose rows are then looked up in the other one.
+    const sorted = fields.includes('v') && fields.includes('pad') ? [{ sort: ['pad'] }] : []
+    const values = documents.flatMap(({ v }) => v ?? [])
+    const shared = intersectionOf(values.length === 0 ? '' : dice.pick(values))
+    const selectors = [shared, ...Array.from({ length: drawnSelectors }, () => drawSelector(dice))]
+    for (const [at, { selector, matches }] of selectors.entries()) {
+      // One node, because the numbers of rows are those of the replicas that it reads.
+      const node = dice.pick(world.nodes).number
       const expected = documents.filter(matches).map(({ _id }) => _id).sort()
-      for (const choice of [{}, ...named]) {
-        const node = dice.pick(world.nodes).number
+      // The queries that name an index build it, so that the last one can choose by the numbers of rows.
+      for (const choice of [...named, {}, ...at === 0 ? sorted : []]) {
         const query = { selector, limit, fields: ['_id'], ...choice }
         const { status, body } = await sendUntil(attempts, () => world.send(node, 'POST', `/${database}/_find`, query))
         const found = status === 200 ? body.docs.map(({ _id }: { readonly _id: string }) => _id).sort() : undefined

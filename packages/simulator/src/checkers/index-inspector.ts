@@ -78,8 +78,10 @@ export class IndexInspector {
   }
 }
 
+/** Returns the replicas on the node, without those of the cluster's own databases. */
 function shardsOn(node: SimulatedNode): readonly ShardId[] {
-  return [...node.inside?.control.state()?.databases.values() ?? []].flatMap(({ incarnation, shards }) =>
+  const databases = [...node.inside?.control.state()?.databases.values() ?? []]
+  return databases.filter(({ name }) => !name.startsWith('_')).flatMap(({ incarnation, shards }) =>
     shards.filter(({ replicas }) => replicas.some(replica => replica.node === node.name))
       .map(({ range }) => ({ incarnation, range })))
 }

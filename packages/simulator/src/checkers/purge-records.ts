@@ -4,17 +4,28 @@ import type { Operation } from '../workload/history.ts'
 /** The purges that may have been carried out, by document. */
 export class PurgeRecords {
   readonly #byDocument: ReadonlyMap<string, readonly Operation[]>
+  /** Deletions of documents that nodes may have purged because of the option `_auto_purge`. */
+  readonly #autoPurged: ReadonlyMap<string, readonly Operation[]>
 
   constructor(operations: readonly Operation[]) {
+    const effective = operations.filter(({ outcome }) => outcome !== 'failed')
     this.#byDocument = Map.groupBy(
-      operations.filter(({ kind, outcome }) => kind === 'purge' && outcome !== 'failed'),
+      effective.filter(({ kind }) => kind === 'purge'), ({ database, id }) => `${database}/${id}`,
+    )
+    const purging = new Set(
+      effective.filter(({ kind }) => kind === 'custom:auto-purge').map(({ database }) => database),
+    )
+    this.#autoPurged = Map.groupBy(
+      effective.filter(({ database, kind, tombstone }) =>
+        purging.has(database) && (kind === 'delete' || tombstone === true)),
       ({ database, id }) => `${database}/${id}`,
     )
   }
 
-  /** Returns the purges of any revision of the document. */
+  /** Returns the purges of any revision of the document, and the deletions after which nodes may have purged it. */
   ofDocument(database: string, id: string): readonly Operation[] {
-    return this.#byDocument.get(`${database}/${id}`) ?? []
+    const key = `${database}/${id}`
+    return [...this.#byDocument.get(key) ?? [], ...this.#autoPurged.get(key) ?? []]
   }
 
   /**
@@ -22,7 +33,8 @@ export class PurgeRecords {
    * which a limit had removed ancestors of that generation.
    */
   mayHaveRemoved(database: string, id: string, revision: string): boolean {
-    return this.ofDocument(database, id)
+    const key = `${database}/${id}`
+    return this.#autoPurged.has(key) || (this.#byDocument.get(key) ?? [])
       .some(({ paths = [] }) => paths.some(path => pathHas(path, revision) || isCutOff(path, revision)))
   }
 }

@@ -46,8 +46,14 @@ function unseenWrite(
   return contents && missedWrite(query, writes, ofDocument, contents)
 }
 
-/** Returns whether the query shows a revision that the purge had removed, and that nobody has written again. */
-function isShown({ kind, removed = [] }: Operation, query: Operation, ofDocument: readonly Operation[]): boolean {
+/**
+ * Returns whether the query shows a revision that the purge had removed, and that nobody can have written again: equal
+ * contents get the same revision.
+ */
+function isShown(purge: Operation, query: Operation, ofDocument: readonly Operation[]): boolean {
+  const { kind, removed = [], startMs } = purge
   return kind === 'purge' && query.revision !== undefined && removed.includes(query.revision)
-    && !ofDocument.some(other => other.kind === 'graft' || other.kind === 'attach' || other.kind === 'detach')
+    && !ofDocument.some(other => other.kind === 'graft' || other.kind === 'attach' || other.kind === 'detach'
+      || (makesRevision(other) && other.endMs > startMs
+        && (other.revision === undefined || other.revision === query.revision)))
 }

@@ -9,10 +9,14 @@ import { ProcessGuards } from './process-guards.ts'
 
 const seedsMaxDefault = 500
 
-/** @returns the exit status: 1 when a bug was not found */
+/**
+ * @param swarm whether random runs must find the bugs that a directed scenario finds otherwise
+ * @returns the exit status: 1 when a bug was not found
+ */
 export async function findPlanted(
-  { only, from = 1, seedsMax = seedsMaxDefault }: {
+  { only, swarm = false, from = 1, seedsMax = seedsMaxDefault }: {
     readonly only?: string
+    readonly swarm?: boolean
     readonly from?: number
     readonly seedsMax?: number
   },
@@ -21,7 +25,8 @@ export async function findPlanted(
   guards.install()
   const bugs = only === undefined ? plantedBugs : [plantNamed(only)]
   let missed = 0
-  for (const bug of bugs) {
+  for (const planted of bugs) {
+    const bug = swarm ? { ...planted, scenario: undefined } : planted
     const startedMs = performance.now()
     const caught = await huntBug(bug, from, seedsMax, world => guards.watch(world))
     guards.watch(undefined)

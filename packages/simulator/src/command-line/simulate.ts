@@ -19,6 +19,7 @@ scripts/simulate --seed N --minimise         the shortest part of the seed's sch
 scripts/simulate --seed N --only STEPS       takes only these steps of the schedule, as --minimise prints them
 scripts/simulate --seed N --plant BUG        with a planted bug
 scripts/simulate --planted [BUG]             each planted bug, the checker that caught it, and the seeds it took
+scripts/simulate --planted [BUG] --swarm     the same by random runs only, also for bugs that have a scenario
 scripts/simulate ... [--hashes]              prints each seed's trace hash
 scripts/simulate --help                      prints this text
 exit status: 0 all passed, 10 a crash, 11 a safety failure, 12 a liveness failure, 2 wrong usage`
@@ -161,7 +162,7 @@ function readFlags() {
         'seed': { type: 'string' }, 'seeds': { type: 'string' }, 'from': { type: 'string' },
         'minutes': { type: 'string' },
         'workers': { type: 'string' }, 'verbose': { type: 'boolean' }, 'keep-going': { type: 'boolean' },
-        'planted': { type: 'boolean' },
+        'planted': { type: 'boolean' }, 'swarm': { type: 'boolean' },
         'plant': { type: 'string' }, 'minimise': { type: 'boolean' }, 'only': { type: 'string' },
         'hashes': { type: 'boolean' },
         'worker': { type: 'boolean' }, 'help': { type: 'boolean' },
@@ -188,7 +189,7 @@ async function main(): Promise<number> {
   }
   if (values.planted) {
     return findPlanted({
-      only: positionals[0], ...(values.from && { from: Number(values.from) }),
+      only: positionals[0], swarm: values.swarm ?? false, ...(values.from && { from: Number(values.from) }),
       ...(values.seeds && { seedsMax: Number(values.seeds) }),
     })
   }

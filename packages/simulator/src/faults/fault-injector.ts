@@ -9,7 +9,7 @@ import {
   crossDial, cutOneWay, dropConnections, isolateLeader, isolateOne, killConnections, lingerConnections, partition,
   slowLink,
 } from './network-faults.ts'
-import { crash, crashAll, loseDisk, pause, stop } from './process-faults.ts'
+import { crash, crashAll, loseDisk, pause, restartAll, stop } from './process-faults.ts'
 
 const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | undefined>> = {
   'crash': crash, 'stop': stop, 'pause': pause, 'crash-all': crashAll, 'lose-disk': loseDisk,
@@ -20,8 +20,11 @@ const makers: Readonly<Record<FaultName, (context: FaultContext) => Fault | unde
   'jump-clock': jumpClock,
   'damage-record': damageRecord, 'damage-blob': damageBlob, 'damage-log': damageLog, 'lose-batches': loseBatches,
   'damage-index': damageIndex,
-  'linger-connections': lingerConnections, 'cross-dial': crossDial, 'leave': leave,
+  'linger-connections': lingerConnections, 'cross-dial': crossDial, 'leave': leave, 'restart-all': restartAll,
 }
+
+/** Milliseconds in which nodes start that were down. */
+const startMs = 5000
 
 /** Starts faults, several of which may overlap, until it is stopped; then it ends all of them. */
 export class FaultInjector {
@@ -44,7 +47,26 @@ export class FaultInjector {
       if (this.#stopped) return
       const name = dice.weighted(options.faults)
       if (name !== undefined) this.#inject(name)
+      if (options.suspension?.afterFaults === this.#drawn) await this.#suspend(options.suspension.ms)
     }
+  }
+
+  /** Ends every fault, lets the nodes start, and suspends all machines. */
+  async #suspend(ms: number): Promise<void> {
+    const { schedule, world } = this.#context
+    this.#drawn++
+    if (!schedule.take('suspension')) return
+    for (const fault of [...this.#active]) this.#end(fault)
+    await world.sleep(startMs)
+    if (this.#stopped) return
+    world.say(`all machines are suspended for ${Math.round(ms)} ms`)
+    let end = (): void => {}
+    const fault: Fault = { begin: () => { end = world.suspend() }, end: () => end() }
+    this.#active.add(fault)
+    this.#weather.worsen('suspension')
+    fault.begin()
+    await world.sleep(ms)
+    this.#end(fault)
   }
 
   /** Ends every fault. */

@@ -3,6 +3,7 @@ import { activeReplicas, majority } from '@sectional/server'
 import type { ClusterState } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Fault, FaultContext } from './fault.ts'
+import { isOnlySeed } from './process-faults.ts'
 
 /** Milliseconds between two attempts of the administrator to remove a member. */
 const attemptPauseMs = 500
@@ -27,9 +28,8 @@ export function leave(context: FaultContext): Fault | undefined {
   const leader = candidates.find(node => node.inside?.control.leader() === node.name)
   const node = leader !== undefined && dice.chance(leaderShare) ? leader : dice.pick(candidates)
   const dies = dice.chance(crashedShare)
-  if (supervisor.leaving > 0 || disks.damagedDisks > 0 || !survivesLoss(world.nodes, options.founders, node)) {
-    return undefined
-  }
+  const isSafe = supervisor.leaving === 0 && disks.damagedDisks === 0 && !isOnlySeed(context, node)
+  if (!isSafe || !survivesLoss(world.nodes, options.founders, node)) return undefined
   let over = false
   let left = false
   return {

@@ -4,6 +4,8 @@ import type { Fault, FaultContext } from './fault.ts'
 
 /** With fewer voters the cluster could not lose one. */
 const votersMin = 3
+/** Milliseconds between the restarts of two nodes. */
+const restartPauseMs = 2000
 
 /** Crashes a process. It is started again when the fault ends. */
 export function crash(context: FaultContext): Fault | undefined {
@@ -28,6 +30,21 @@ export function stop(context: FaultContext): Fault | undefined {
       end: () => { void stopped.then(() => context.supervisor.up(node)) },
     }
   })
+}
+
+/** Stops one node after the other in good order, and starts each again at once, as an update of the software does. */
+export function restartAll({ supervisor, world }: FaultContext): Fault | undefined {
+  let over = false
+  const restart = async (): Promise<void> => {
+    for (const node of world.nodes) {
+      if (over || !node.running || node.paused || node.stopping) continue
+      supervisor.keepDown(node)
+      await world.stop(node.number)
+      supervisor.up(node)
+      await world.sleep(restartPauseMs)
+    }
+  }
+  return { begin: () => { void restart() }, end: () => { over = true } }
 }
 
 /** Pauses a process, as SIGSTOP and SIGCONT do. */
@@ -69,6 +86,7 @@ export function offWithItsDisk(context: FaultContext, befall: (node: SimulatedNo
   const { supervisor, world } = context
   if (!survivesLoss(context)) return undefined
   return pickedUp(context, node => {
+    if (isOnlySeed(context, node)) return undefined
     const control = node.inside?.control as ControlPlaneNode | undefined
     if ((control?.votingConfiguration()?.voters.length ?? 0) < votersMin) return undefined
     return {
@@ -80,6 +98,14 @@ export function offWithItsDisk(context: FaultContext, befall: (node: SimulatedNo
       end: () => supervisor.up(node),
     }
   })
+}
+
+/**
+ * Returns whether all seed lists name this node only. With an empty disk it forms a second cluster if it reaches no
+ * other node (docs/reliability.md, "One seed list forms one cluster").
+ */
+export function isOnlySeed({ options }: FaultContext, node: SimulatedNode): boolean {
+  return options.seeds === 1 && node.number === 1
 }
 
 function survivesLoss({ disks, options, supervisor }: FaultContext): boolean {

@@ -33,6 +33,11 @@ export class Weather {
     return this.#active === 0 && this.#disturbedMs + settleMs < startMs
   }
 
+  /** Returns for how many milliseconds no fault had been active at that time; 0 when there is a fault now. */
+  calmMsAt(timeMs: number): number {
+    return this.#active === 0 ? Math.max(0, timeMs - this.#disturbedMs) : 0
+  }
+
   /** Whether no fault has occurred so far. */
   get everCalm(): boolean {
     return this.#disturbedMs === -Infinity

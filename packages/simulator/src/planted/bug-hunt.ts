@@ -17,6 +17,8 @@ export interface Catch {
 
 /**
  * Runs seeds with the bug. A seed that fails without the bug too is skipped.
+ *
+ * @param bug is hunted by its directed scenario if it names one, and else by random runs
  * @returns null when no seed finds the bug
  */
 export async function huntBug(

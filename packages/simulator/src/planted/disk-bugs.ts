@@ -31,6 +31,7 @@ export const diskBugs: readonly PlantedBug[] = [
               const remember = (key: string): void => { before.push([key, store.getSync(key)]) }
               await store.write(batch => fill({
                 put: (key, value) => { remember(key); batch.put(key, value) },
+                putLatest: (key, value) => { remember(key); batch.putLatest(key, value) },
                 delete: key => { remember(key); batch.delete(key) },
               }))
               while (undos[0] !== undefined && undos[0].atMs < now() - unsyncedMs) undos.shift()

@@ -49,6 +49,7 @@ function counted(connection: Connection, host: string, open: Map<string, number>
   let sent = 0
   return {
     get remoteAddress() { return connection.remoteAddress },
+    get certifiedNames() { return connection.certifiedNames },
     get bufferedBytes() { return connection.bufferedBytes },
     send: frame => { if (others === 0 || ++sent % 2 === 0) connection.send(frame) },
     get onFrame() { return connection.onFrame },

@@ -54,7 +54,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'swapped-bodies',
     does: 'the bodies of two revisions in one batch are exchanged',
-    caughtBy: ['true-bodies', 'replicas-equal'],
+    caughtBy: ['known-revisions', 'same-revision', 'replicas-equal'],
   }, replica => ({
     storeRevisions: (request, context) => {
       const [first, second, ...rest] = request.revisions
@@ -96,7 +96,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'body-of-another-revision',
     does: 'a replica answers reads with the body that the document had when it was first read',
-    caughtBy: ['true-bodies'],
+    caughtBy: ['known-revisions', 'same-revision'],
   }, replica => {
     const bodies = new Map<string, Uint8Array>()
     return {

@@ -52,6 +52,7 @@ export const viewBugs: readonly PlantedBug[] = [
               if (kindOf(key) === 'm') newest.set(key, value)
               batch.put(key, value)
             },
+            putLatest: (key, value) => batch.putLatest(key, value),
             delete: key => batch.delete(key),
           }))
         }),
@@ -65,6 +66,7 @@ export const viewBugs: readonly PlantedBug[] = [
     plant: () => () => ({
       runtime: runtime => withIndexStore(runtime, store => withBatches(store, batch => ({
         put: (key, value) => batch.put(key, value),
+        putLatest: (key, value) => batch.putLatest(key, value),
         delete: key => { if (kindOf(key) !== 'r') batch.delete(key) },
       }))),
     }),

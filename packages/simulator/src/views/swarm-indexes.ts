@@ -47,8 +47,17 @@ export const swarmIndexes: readonly SwarmIndex[] = [
       reduce: '_count', key,
     },
   },
+  {
+    fields: ['pad'], view: {
+      map: (doc, emit) => { if (doc.pad !== undefined) emit([doc.pad], null) }, reduce: '_count', key: () => [''],
+    },
+  },
   { fields: ['v', 'missing'], view: { map: () => {}, reduce: '_count', key } },
 ]
+
+/** The indexes of the two fields that `intersectionOf` names. */
+export const pairedIndexes: readonly SwarmIndex[] = ['v', 'pad'].map(field =>
+  swarmIndexes.find(({ fields, partialFilter }) => fields.join() === field && partialFilter === undefined)!)
 
 export function indexSourceOf({ fields, partialFilter }: SwarmIndex): IndexSource {
   return {

@@ -9,6 +9,16 @@ export interface SwarmSelector {
   readonly matches: (document: MappedBody) => boolean
 }
 
+/**
+ * Returns a selector of two fields. If both have indexes and the answer is sorted by `pad`, the rows of one are looked
+ * up in the other.
+ */
+export function intersectionOf(value: string): SwarmSelector {
+  return {
+    selector: { v: value, pad: { $gte: '' } }, matches: ({ v, pad }) => v === value && pad !== undefined,
+  }
+}
+
 /** Draws a selector. Some of them are served by the indexes of `swarm-indexes.ts`, and some by none. */
 export function drawSelector(dice: Dice): SwarmSelector {
   const value = (): string => `c${dice.integer(1, 6)}.${dice.integer(1, 12)}`
@@ -43,6 +53,7 @@ export function drawSelector(dice: Dice): SwarmSelector {
         matches: document => document.v === one || document._id === id || document.v === undefined,
       }
     },
+    () => intersectionOf(value()),
     () => ({ selector: { v: { $regex: '\\.1$' } }, matches: has(v => v.endsWith('.1')) }),
   ]
   return dice.pick(kinds)()

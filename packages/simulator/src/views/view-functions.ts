@@ -6,8 +6,16 @@ import type { Dice } from '../world/dice.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
-/** What the map functions read of a document. `v` names the write that made the revision: a client and a number. */
-export interface MappedBody { readonly _id: string; readonly _rev: string; readonly v?: string }
+/**
+ * What the map functions and selectors read of a document. `v` names the write that made the revision: a client and a
+ * number. `pad` is the empty text in many documents.
+ */
+export interface MappedBody {
+  readonly _id: string
+  readonly _rev: string
+  readonly v?: string
+  readonly pad?: string
+}
 
 export type Emit = (key: Json, value: Json) => void
 

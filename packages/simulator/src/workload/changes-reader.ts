@@ -3,8 +3,9 @@ import type { Schedule } from '../plan/schedule.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import { readFeed } from './feed-places.ts'
-import type { FeedAnswer, FeedPlace, FeedPlaces } from './feed-places.ts'
+import type { FeedAnswer, FeedPlace, FeedPlaces, FeedRow } from './feed-places.ts'
 import { databaseRecord } from './history.ts'
+import type { History, ShownRow } from './history.ts'
 
 export interface ChangesReaderParts {
   readonly name: string
@@ -13,6 +14,7 @@ export interface ChangesReaderParts {
   readonly options: SwarmOptions
   readonly schedule: Schedule
   readonly places: FeedPlaces
+  readonly history: History
 }
 
 /** The parameters of one feed. */
@@ -57,6 +59,7 @@ export class ChangesReader {
     const { dice, name, options, schedule, world } = this.#parts
     for (let count = 0; count < options.readsPerReader && !isOver(); count++) {
       await world.sleep(dice.wait(options.thinkMs * 3))
+      await world.resumed
       const request = this.#draw()
       if (!schedule.take(`${name}.${count}`)) continue
       const place = await this.#read(request)
@@ -81,8 +84,14 @@ export class ChangesReader {
   }
 
   async #read(request: FeedRequest): Promise<FeedPlace | null> {
-    const { dice, places, world } = this.#parts
+    const { dice, history, name, places, world } = this.#parts
+    const operation = history.begin({
+      client: name, node: request.node, kind: 'feed', database: request.database, id: '', value: '', parent: null,
+    })
     const { answer, incarnation } = await readChanges(world, request)
+    operation.incarnationBefore = operation.incarnationAfter = incarnation
+    operation.rows = answer?.rows.flatMap(shownRows)
+    history.end(operation, 0, answer === null ? 'unknown' : 'done')
     if (answer === null || incarnation === undefined) return null
     this.#reads++
     const from = request.since?.incarnation === incarnation ? request.since : null
@@ -96,6 +105,10 @@ export class ChangesReader {
     if (end !== null) places.add(end)
     return end
   }
+}
+
+function shownRows({ id, leaves, value }: FeedRow): ShownRow[] {
+  return leaves.map((revision, index) => ({ id, revision, ...(index === 0 && value !== undefined && { value }) }))
 }
 
 /**

@@ -3,7 +3,7 @@ import type { RevisionPath } from '@sectional/core'
 import type { SwarmOptions } from '../plan/swarm-options.ts'
 import type { Answer, Content } from '../world/answer.ts'
 import type { Dice } from '../world/dice.ts'
-import type { AttachmentChanges, Operation, OperationKind, Outcome } from './history.ts'
+import type { AttachmentChanges, Operation, OperationKind, Outcome, ShownRow } from './history.ts'
 
 /** The result of one operation, as read from an answer. */
 export interface Reading {
@@ -13,6 +13,7 @@ export interface Reading {
   readonly readValue?: string
   /** For a purge: the revisions that were removed. */
   readonly removed?: readonly string[]
+  readonly rows?: readonly ShownRow[]
 }
 
 export interface Task {
@@ -50,8 +51,12 @@ export interface ClientSession {
   /** Returns the revision that the client believed to be the newest before that one. */
   replaced(database: string, id: string): string | undefined
   remember(operation: Operation): void
+  /** Sends the next requests through a node that a partition separates from the others, if there is one. */
+  moveToCutOff(): void
   /** Returns a value that no other operation has. */
   newValue(): string
+  /** Returns a new value, or in some runs one that many operations have (`sharedValues`). */
+  drawValue(): string
   body(value: string): object
   /** Returns `w` as part of a query, or an empty text. */
   quorum(separator: '?' | '&'): string
@@ -59,8 +64,10 @@ export interface ClientSession {
 
 export interface Payload { readonly json?: unknown; readonly content?: Content }
 
+const timeoutStatus = 408
+
 export function outcomeOf(status: number): Outcome {
-  if (status === 0) return 'unknown'
+  if (status === 0 || status === timeoutStatus) return 'unknown'
   if (status === 202) return 'accepted'
   if (status < 300) return 'done'
   return status >= 500 || status === 409 ? 'unknown' : 'failed'

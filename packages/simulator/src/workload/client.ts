@@ -8,6 +8,7 @@ import type { World } from '../world/world.ts'
 import type { ClientAction, ClientSession, Payload, Task } from './client-session.ts'
 import { databaseRecord, shardOf } from './history.ts'
 import type { History, Operation } from './history.ts'
+import { isShared, sharedValues } from './shared-values.ts'
 
 export interface ClientParts {
   readonly name: string
@@ -28,6 +29,8 @@ export interface ClientParts {
 }
 
 const hotChance = 0.3
+/** Number of partitions of a partitioned database. */
+const partitions = 3
 
 /** One client. It does one action after the other, remembers revisions, and uses another node when one fails. */
 export class Client {
@@ -49,7 +52,9 @@ export class Client {
       known: (database, id) => this.#known.get(`${database}/${id}`),
       replaced: (database, id) => this.#replaced.get(`${database}/${id}`),
       remember: operation => this.#remember(operation),
+      moveToCutOff: () => { this.#home = parts.world.cutOff ?? this.#home },
       newValue: () => this.#newValue(),
+      drawValue: () => this.#drawValue(),
       body: value => this.#body(value),
       quorum: separator => this.#quorum(separator),
     }
@@ -60,6 +65,7 @@ export class Client {
     const { dice, name, options, schedule, world } = this.#parts
     for (let count = 0; count < options.operationsPerClient; count++) {
       await world.sleep(dice.wait(options.thinkMs))
+      await world.resumed
       const reachable = this.#parts.reachable()
       if (dice.chance(0.2) || !reachable.includes(this.#home)) this.#home = dice.pick(reachable)
       const action = dice.weighted(options.operations) ?? 'read'
@@ -78,7 +84,8 @@ export class Client {
 
   #documentId(): string {
     const { dice, options } = this.#parts
-    return `d${dice.chance(hotChance) ? 0 : dice.integer(0, options.documentsPerDatabase - 1)}`
+    const number = dice.chance(hotChance) ? 0 : dice.integer(0, options.documentsPerDatabase - 1)
+    return `${options.partitioned ? `${partitionName(number)}:` : ''}d${number}`
   }
 
   /** Sends one request, which may consist of several operations. */
@@ -108,7 +115,9 @@ export class Client {
       operation.conflict = reading.conflict ?? false
       operation.readValue = reading.readValue
       operation.removed = reading.removed
+      operation.rows = reading.rows
       operation.calm = weather.calmSince(operation.startMs)
+      operation.calmMs = weather.calmMsAt(operation.startMs)
       history.end(
         operation, answer.status,
         answer.kind === 'refused' ? 'failed' : answer.kind === 'unknown' ? 'unknown' : reading.outcome,
@@ -148,8 +157,14 @@ export class Client {
     return `${this.#parts.name}.${++this.#values}`
   }
 
+  #drawValue(): string {
+    const { dice, options } = this.#parts
+    return dice.chance(options.sharedValueShare) ? dice.pick(sharedValues) : this.#newValue()
+  }
+
   #body(value: string): { readonly v: string; readonly pad: string } {
     const { dice, options } = this.#parts
+    if (isShared(value)) return { v: value, pad: '' }
     return { v: value, pad: 'x'.repeat(Math.floor(dice.fraction() ** 3 * options.documentBytesMax)) }
   }
 
@@ -170,4 +185,9 @@ function isOutage({ body }: Answer): boolean {
   }
   return body.error === 'timeout' || body.error === 'service unavailable'
     || body.reason === 'No DB shards could be opened.'
+}
+
+/** Returns the partition of the document with that number. */
+export function partitionName(number: number): string {
+  return `p${number % partitions}`
 }

@@ -1,7 +1,13 @@
 /** The rows and since-tokens that readers of changes feeds have received. */
 
 /** One row of a feed: a document with its leaves, winner first (or only the winner). */
-export interface FeedRow { readonly id: string; readonly leaves: readonly string[]; readonly token: string | null }
+export interface FeedRow {
+  readonly id: string
+  readonly leaves: readonly string[]
+  readonly token: string | null
+  /** The value in the body of the winner, if it was shown. */
+  readonly value?: string
+}
 
 /** A since-token, and everything that the reader had seen when it received it. */
 export interface FeedPlace {
@@ -26,10 +32,13 @@ export function readFeed(body: unknown): FeedAnswer {
   const values = typeof body === 'string' ? body.split('\n').flatMap(lineValue) : [...feedRows(body), body as FeedJson]
   const rows: FeedRow[] = []
   let lastToken: string | null = null
-  for (const { seq, id, changes, last_seq: last } of values) {
+  for (const { seq, id, changes, doc, last_seq: last } of values) {
     if (last !== undefined) lastToken = last
     if (id !== undefined && changes !== undefined) {
-      rows.push({ id, leaves: changes.map(({ rev }) => rev), token: seq ?? null })
+      const value = doc?.v
+      rows.push({
+        id, leaves: changes.map(({ rev }) => rev), token: seq ?? null, ...(value !== undefined && { value }),
+      })
     }
   }
   return { rows, lastToken }
@@ -69,6 +78,7 @@ interface FeedJson {
   readonly seq?: string | null
   readonly id?: string
   readonly changes?: readonly { readonly rev: string }[]
+  readonly doc?: { readonly v?: string } | null
   readonly last_seq?: string
 }
 

@@ -8,7 +8,8 @@ import type { ContentName } from './attachment-content.ts'
 
 export type OperationKind =
   | 'read' | 'write' | 'delete' | 'graft' | 'attach' | 'detach' | 'read-attachment' | 'purge' | 'compact'
-  | 'local-write' | 'local-delete' | 'create-database' | 'delete-database'
+  | 'local-write' | 'local-delete' | 'local-read' | 'list' | 'open-revisions' | 'feed'
+  | 'create-database' | 'delete-database'
   /** An operation of an action that only the action's own checkers examine. */
   | `custom:${string}`
 
@@ -41,7 +42,7 @@ export interface Operation {
   readonly node: number
   readonly kind: OperationKind
   readonly database: string
-  /** The document's id; empty for operations on databases. */
+  /** The document's id; empty for operations on databases. For a list: its keys, or `PARTITION:*`; empty: all. */
   readonly id: string
   readonly startMs: number
   /** For a write: the value in the body, which identifies the operation. For a read of an attachment: its name. */
@@ -70,6 +71,8 @@ export interface Operation {
   readValue: string | undefined
   /** For a purge: the revisions that were removed. */
   removed: readonly string[] | undefined
+  /** The documents of a list, the leaves of a document, or the rows of a feed. */
+  rows: readonly ShownRow[] | undefined
   /** The database's incarnation according to the node, when it received the request and when it answered. */
   incarnationBefore: string | undefined
   incarnationAfter: string | undefined
@@ -77,6 +80,19 @@ export interface Operation {
   activeBefore: number
   /** Whether no fault had an effect between some time before the start and the end. */
   calm: boolean
+  /** Milliseconds without any fault before the start; 0 when a fault was active until the end. */
+  calmMs: number
+}
+
+/** A revision of a document in the answer to a request for several. */
+export interface ShownRow {
+  readonly id: string
+  /** null: the answer says that the document does not exist or is deleted. */
+  readonly revision: string | null
+  /** The value in the body, if it was shown. */
+  readonly value?: string
+  /** The parent, if it was shown. */
+  readonly parent?: string
 }
 
 export class History {
@@ -94,7 +110,8 @@ export class History {
     const operation: Operation = {
       ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0,
       outcome: 'unknown', conflict: false, revision: undefined, readValue: undefined, removed: undefined,
-      incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
+      rows: undefined, incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
+      calmMs: 0,
     }
     this.operations.push(operation)
     const { number, client, node, kind, database, id, parent, value } = operation

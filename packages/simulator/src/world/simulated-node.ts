@@ -28,6 +28,8 @@ export interface SimulatedNodeParts {
   /** Overrides production limits of the control plane. */
   readonly controlPlane?: NodeSeams['controlPlane']
   readonly scrub?: NodeSeams['scrub']
+  /** Overrides production limits of anti-entropy and the coordinator. */
+  readonly limits?: Pick<NodeSeams, 'antiEntropy' | 'coordinator'>
   /** Called for each start of a node: returns the bug to plant. */
   readonly plant?: (node: string) => Planting
 }
@@ -127,7 +129,10 @@ export class SimulatedNode {
     const indexes = (local: IndexesOf): IndexesOf => indexesOf = planting.seams?.indexes?.(local) ?? local
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
-      seams: { controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...planting.seams, indexes },
+      seams: {
+        controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...this.#parts.limits, ...planting.seams,
+        indexes,
+      },
       onFatal: error => { if (this.#run === run) onFatal(this, error) },
     })
     const run: NodeRun = {

@@ -14,7 +14,7 @@ import type { FailureKind } from './failure.ts'
 import { NodeClock } from './node-clock.ts'
 import type { NodePlace } from './node-settings.ts'
 import { SimulatedNode } from './simulated-node.ts'
-import type { Planting } from './simulated-node.ts'
+import type { Planting, SimulatedNodeParts } from './simulated-node.ts'
 import { Trace } from './trace.ts'
 
 /**
@@ -42,6 +42,8 @@ export interface WorldOptions {
   readonly snapshots?: Pick<RaftDriverOptions, 'snapshotEntries' | 'trailingEntries'>
   /** Milliseconds between two scrubs of a node's disk. Default: as in production, which a run never reaches. */
   readonly scrubPauseMs?: number
+  /** Limits of every node. Default: as in production. */
+  readonly limits?: SimulatedNodeParts['limits']
   readonly onLine?: (line: string) => void
   /** Returns the bug to plant, for each start of each node. */
   readonly plant?: (node: string) => Planting
@@ -71,6 +73,9 @@ export class World {
   /** Milliseconds that are added to frames from one host to another. */
   readonly #slow = new Map<string, number>()
   #killChance = 0
+  /** Number of a node that the current partition separates from the others; undefined: there is none. */
+  #cutOff: number | undefined
+  #suspension: PromiseWithResolvers<void> | undefined
 
   constructor(options: WorldOptions) {
     this.seed = options.seed
@@ -92,7 +97,7 @@ export class World {
   }
 
   #machines(options: WorldOptions): SimulatedNode[] {
-    const { nodes, seeds = nodes, settings = {}, nodeSettings = {}, snapshots, scrubPauseMs, plant } = options
+    const { nodes, seeds = nodes, settings = {}, nodeSettings = {}, snapshots, scrubPauseMs, limits, plant } = options
     const { clockDrift = 0, clockOffsetMs = 0 } = options
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
@@ -121,6 +126,7 @@ export class World {
             raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes: smallPieceBytes },
           }),
         } } }),
+        ...(limits && { limits }),
         ...(scrubPauseMs !== undefined && { scrub: { pauseMs: scrubPauseMs } }),
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
       })
@@ -165,6 +171,34 @@ export class World {
     if (this.#failure !== undefined) throw this.#failure
     if (!over) throw new Failure('liveness', 'world', `the run did not come to its end within ${msMax / 1000} s`)
     return result
+  }
+
+  /** Resolves at once, or when a suspension of all machines ends. */
+  get resumed(): Promise<void> {
+    return this.#suspension?.promise ?? Promise.resolve()
+  }
+
+  /** Number of a node that a partition separates from the others; undefined: there is none. */
+  get cutOff(): number | undefined {
+    return this.#cutOff
+  }
+
+  /**
+   * Pauses the processes of all machines, as when the host of virtual machines is suspended. Their clocks go on, so
+   * that all timers that have become due fire when they continue.
+   *
+   * @returns a function that ends the suspension
+   */
+  suspend(): () => void {
+    const numbers = this.nodes.filter(node => node.running && !node.paused).map(node => node.number)
+    const suspension = Promise.withResolvers<void>()
+    this.#suspension = suspension
+    this.pause(...numbers)
+    return () => {
+      this.#suspension = undefined
+      this.continue(...numbers)
+      suspension.resolve()
+    }
   }
 
   // The ten words of the vocabulary
@@ -213,6 +247,7 @@ export class World {
   /** Cuts the connections between nodes of different groups. */
   partition(...groups: readonly (readonly number[])[]): void {
     this.say(`partition ${groups.map(group => group.join(',')).join(' | ')}`)
+    this.#cutOff = groups.find(group => group.length === 1)?.[0]
     this.hub.partition(groups.map(group => group.map(number => this.node(number).host)))
   }
 
@@ -254,6 +289,7 @@ export class World {
     this.say('heal')
     this.#slow.clear()
     this.#killChance = 0
+    this.#cutOff = undefined
     this.hub.heal()
   }
 

@@ -1,0 +1,6 @@
+export { checkHistory } from './check-history.ts'
+export type { Finding, Rule } from './finding.ts'
+export { listReads } from './recorded-history.ts'
+export type {
+  Edit, EditOutcome, FinalBranch, FinalDocument, ListAnswer, LocalRead, LocalWrite, Read, RecordedHistory,
+} from './recorded-history.ts'

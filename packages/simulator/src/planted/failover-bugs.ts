@@ -1,0 +1,82 @@
+/** Bugs of nodes that start, of links that are busy, and of conflicts that are reviewed. */
+import type { CallContext, ReplicaCheckpoint, ShardReplica } from '@sectional/core'
+import { everyNth, replicaBug, withChanges } from './planted-bug.ts'
+import type { PlantedBug } from './planted-bug.ts'
+
+/** Number of calls to one peer that may be in flight while `waits-take-calls` is planted. */
+const callsMax = 6
+
+export const failoverBugs: readonly PlantedBug[] = [
+  replicaBug({
+    name: 'conflict-without-cause',
+    does: 'one in four edits of a current revision gets a conflict, which no review takes back',
+    caughtBy: ['founded-conflicts'],
+  }, replica => {
+    const refuses = everyNth(4)
+    /** Edits that are refused once more, when the review lets the replica decide again. */
+    const again = new Set<string>()
+    return {
+      updateDocuments: async (request, context) => {
+        const [edit, ...others] = request.edits
+        if (edit?.parent == null || others.length > 0) return replica.updateDocuments(request, context)
+        const key = JSON.stringify([edit.id, edit.parent, edit.attempt])
+        if (!again.delete(key)) {
+          if (!refuses()) return replica.updateDocuments(request, context)
+          again.add(key)
+        }
+        return { kind: 'decided', outcomes: [{ kind: 'conflict' }] }
+      },
+    }
+  }),
+  {
+    name: 'waits-take-calls',
+    does: 'calls that wait for a change occupy the same few places of a link as reads and writes',
+    caughtBy: ['converge', 'start', 'changes-follow', 'fresh-reads'],
+    plant: () => () => {
+      const links = new Map<string, CallPlaces>()
+      return {
+        seams: {
+          network: network => withChanges(network, {
+            replica: (node, shard) => {
+              const places = links.get(node) ?? new CallPlaces(callsMax)
+              links.set(node, places)
+              return limited(network.replica(node, shard), places)
+            },
+          }),
+        },
+      }
+    },
+  },
+]
+
+/** Lets a number of calls run at the same time; the others wait for a place. */
+class CallPlaces {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(callsMax: number) {
+    this.#free = callsMax
+  }
+
+  async run<Result>(call: () => Promise<Result>): Promise<Result> {
+    if (this.#free === 0) await new Promise<void>(resolve => { this.#waiting.push(resolve) })
+    else this.#free--
+    try {
+      return await call()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free++
+      else next()
+    }
+  }
+}
+
+function limited(replica: ShardReplica, places: CallPlaces): ShardReplica {
+  return withChanges(replica, {
+    waitForChange: (seen: ReplicaCheckpoint, context: CallContext) =>
+      places.run(() => replica.waitForChange(seen, context)),
+    openDocument: (request, context) => places.run(() => replica.openDocument(request, context)),
+    storeRevisions: (request, context) => places.run(() => replica.storeRevisions(request, context)),
+    updateDocuments: (request, context) => places.run(() => replica.updateDocuments(request, context)),
+  })
+}
