@@ -1,5 +1,6 @@
 /** A minimal client for tests: it sends JSON and returns the status and parsed JSON. */
 import { Agent, request } from 'node:http'
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 
 export interface Answer {
   readonly status: number
@@ -19,13 +20,17 @@ const timeoutMsDefault = 30_000
 
 export class HttpClient {
   readonly #agent: Agent
+  readonly #request: typeof request
   readonly port: number
   readonly #auth: string
 
-  constructor(port: number, auth: string, socketsMax = 64) {
+  /** @param authorities certificates in PEM format, of which one has signed that of the server; absent: no TLS */
+  constructor(port: number, auth: string, socketsMax = 64, authorities?: readonly string[]) {
     this.port = port
     this.#auth = auth
-    this.#agent = new Agent({ keepAlive: true, maxSockets: socketsMax })
+    const options = { keepAlive: true, maxSockets: socketsMax }
+    this.#agent = authorities === undefined ? new Agent(options) : new TlsAgent({ ...options, ca: [...authorities] })
+    this.#request = authorities === undefined ? request : tlsRequest
   }
 
   get url(): string {
@@ -41,7 +46,7 @@ export class HttpClient {
     if (auth !== null) headers.authorization = `Basic ${Buffer.from(auth).toString('base64')}`
     return new Promise((resolve, reject) => {
       const target = { host: '127.0.0.1', port: this.port, method, path }
-      const outgoing = request({ ...target, headers, agent: this.#agent }, incoming => {
+      const outgoing = this.#request({ ...target, headers, agent: this.#agent }, incoming => {
         const chunks: Buffer[] = []
         incoming.on('data', chunk => chunks.push(chunk))
         incoming.on('error', reject)

@@ -11,10 +11,12 @@ interface Link { readonly source: number; readonly near: Socket; readonly far: S
 export interface LinkProxyOptions {
   readonly listenPort: number
   readonly targetPort: number
+  /** Number of the node that listens on `targetPort`. */
+  readonly target: number
   /** Current process ids of the nodes, by node number. */
   readonly processIds: () => ReadonlyMap<number, number>
-  /** Returns whether the node with that number may reach the target now. */
-  readonly mayPass: (source: number) => boolean
+  /** Returns whether bytes from one node may reach the other now; one of the two is `target`. */
+  readonly mayPass: (from: number, to: number) => boolean
 }
 
 export class LinkProxy {
@@ -40,13 +42,15 @@ export class LinkProxy {
   }
 
   /**
-   * Applies `mayPass` to open links. A blocked link stays open and transfers nothing, as when packets are lost; neither
-   * end is notified. When it is unblocked, it delivers what the kernel has buffered.
+   * Applies `mayPass` to both directions of open links. A link stays open and transfers nothing in a blocked direction,
+   * as when packets are lost; neither end is notified. When it is unblocked, it delivers what the kernel has buffered.
    */
   update(): void {
-    for (const link of this.#links) {
-      if (this.#options.mayPass(link.source)) { link.near.resume(); link.far.resume() }
-      else { link.near.pause(); link.far.pause() }
+    for (const { source, near, far } of this.#links) {
+      if (this.#reachesTarget(source)) near.resume()
+      else near.pause()
+      if (this.#isReached(source)) far.resume()
+      else far.pause()
     }
     // Nodes that dialled while they were blocked must dial again.
     for (const socket of this.#held) socket.destroy()
@@ -55,7 +59,8 @@ export class LinkProxy {
   #accept(near: Socket): void {
     near.on('error', () => near.destroy())
     const source = this.#sourceOf(near)
-    if (!this.#options.mayPass(source)) {
+    // A connection is established only when both directions work.
+    if (!this.#reachesTarget(source) || !this.#isReached(source)) {
       this.#held.add(near)
       near.on('close', () => this.#held.delete(near))
       return void near.pause()
@@ -65,12 +70,21 @@ export class LinkProxy {
     const link = { source, near, far }
     this.#links.add(link)
     far.on('error', () => far.destroy())
-    near.on('data', chunk => forward(near, far, chunk, () => this.#options.mayPass(source)))
-    far.on('data', chunk => forward(far, near, chunk, () => this.#options.mayPass(source)))
+    near.on('data', chunk => forward(near, far, chunk, () => this.#reachesTarget(source)))
+    far.on('data', chunk => forward(far, near, chunk, () => this.#isReached(source)))
     near.on('end', () => far.end())
     far.on('end', () => near.end())
     near.on('close', () => { far.destroy(); this.#links.delete(link) })
     far.on('close', () => near.destroy())
+  }
+
+  #reachesTarget(source: number): boolean {
+    return this.#options.mayPass(source, this.#options.target)
+  }
+
+  /** Returns whether the target's bytes reach the source. */
+  #isReached(source: number): boolean {
+    return this.#options.mayPass(this.#options.target, source)
   }
 
   /** Returns the number of the node whose process dialled, or 0 when it is another process. */

@@ -52,8 +52,9 @@ function test(
 
 function passes(operator: string, argument: unknown, value: unknown, order: typeof orderOf): boolean {
   const elements = Array.isArray(value) ? value : []
-  const isIn = (): boolean =>
-    [value, ...elements].some(each => (argument as readonly unknown[]).some(one => order(each, one) === 0))
+  // $in compares the elements of an array, but not the array as a whole: [] is in no list.
+  const isIn = (): boolean => (Array.isArray(value) ? elements : [value])
+    .some(each => (argument as readonly unknown[]).some(one => order(each, one) === 0))
   switch (operator) {
     case '$eq': return order(value, argument) === 0
     case '$ne': return order(value, argument) !== 0

@@ -37,6 +37,8 @@ export class TestCluster {
   readonly #proxies: readonly LinkProxy[]
   /** Group of each node, by node number, during a partition. */
   #groups: ReadonlyMap<number, number> | undefined
+  /** One-way paths that are blocked, such as `1 2`. */
+  #cuts: ReadonlySet<string> = new Set()
 
   private constructor(options: TestClusterOptions, ports: readonly number[]) {
     this.#folder = mkdtempSync(join(tmpdir(), 'sectional-cluster-'))
@@ -57,7 +59,8 @@ export class TestCluster {
       targetPort: portsOf(number)[1],
       processIds: () =>
         new Map(this.nodes.flatMap(node => node.processId === undefined ? [] : [[node.number, node.processId]])),
-      mayPass: source => this.#groups === undefined || this.#groups.get(source) === this.#groups.get(number),
+      target: number,
+      mayPass: (from, to) => this.#mayPass(from, to),
     }))
   }
 
@@ -103,9 +106,26 @@ export class TestCluster {
     for (const proxy of this.#proxies) proxy.update()
   }
 
+  /**
+   * Blocks these one-way paths between nodes from now on, in place of those that were blocked before.
+   *
+   * @param paths numbers of the nodes: bytes of the first one do not reach the second one
+   */
+  cut(paths: readonly (readonly [number, number])[]): void {
+    this.#cuts = new Set(paths.map(([from, to]) => `${from} ${to}`))
+    for (const proxy of this.#proxies) proxy.update()
+  }
+
+  /** Opens all links. */
   heal(): void {
     this.#groups = undefined
+    this.#cuts = new Set()
     for (const proxy of this.#proxies) proxy.update()
+  }
+
+  #mayPass(from: number, to: number): boolean {
+    return !this.#cuts.has(`${from} ${to}`)
+      && (this.#groups === undefined || this.#groups.get(from) === this.#groups.get(to))
   }
 
   /** Sends PUT through one node and returns the answer. */
@@ -119,9 +139,11 @@ export class TestCluster {
 
   /**
    * Waits until all replicas of every shard have the same documents and revision trees. Resolves with their reports.
+   *
+   * @param msMax milliseconds after which it rejects
    */
-  async converge(database: string): Promise<readonly ReplicaReport[]> {
-    return eventually(`the replicas of ${database} to be equal`, convergeMsMax, async () => {
+  async converge(database: string, msMax = convergeMsMax): Promise<readonly ReplicaReport[]> {
+    return eventually(`the replicas of ${database} to be equal`, msMax, async () => {
       const reports = (await Promise.all(this.nodes.map(node => this.replicas(node.number, database)))).flat()
       const byRange = Map.groupBy(reports, report => report.range)
       for (const [range, replicas] of byRange) {

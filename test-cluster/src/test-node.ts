@@ -1,5 +1,5 @@
 /** One real node: a child process with its own folder. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -94,10 +94,26 @@ export class TestNode {
     this.#child?.kill('SIGCONT')
   }
 
+  /**
+   * Limits the size of the files that the running process writes, as a full disk would: a write beyond it fails with
+   * EFBIG. It needs no rights, but the program prlimit (util-linux).
+   *
+   * @param bytes the limit; null removes it
+   */
+  limitFiles(bytes: number | null): void {
+    if (this.processId === undefined) return
+    execFileSync('prlimit', ['--pid', String(this.processId), `--fsize=${bytes ?? 'unlimited'}:unlimited`])
+  }
+
   /** Removes the data of the node, but not its configuration. */
   wipe(): void {
     if (this.#child) throw new Error(`${this.name} runs`)
     rmSync(join(this.#options.folder, 'data'), { recursive: true })
+  }
+
+  /** The folder of its configuration. */
+  get folder(): string {
+    return this.#options.folder
   }
 
   get logFile(): string {

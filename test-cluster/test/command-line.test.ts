@@ -75,6 +75,13 @@ describe('sectional, the command', () => {
     expect(run.output).to.contain('No administrator is configured')
   })
 
+  it('names file and line of a wrong value', async () => {
+    writeFileSync(join(folder, 'local.ini'), '; mine\n[cluster]\nq = 300\n')
+    const run = new CommandRun(['node', '--config', folder])
+    expect(await run.ended()).to.equal(1)
+    expect(run.output).to.contain(`${join(folder, 'local.ini')} line 3: [cluster] q = "300": only an integer from 1 to`)
+  })
+
   it('does not change a running cluster when its folder is started a second time with other flags', async () => {
     const port = await freeRun(1)
     const words = ['cluster', '--port', String(port), '--data', folder, '--admin', 'anna:pw']

@@ -113,16 +113,19 @@ describe('queries of random documents', function () {
   async function checkSort(
     name: string, docs: readonly Json[], query: Json, fields: readonly string[], direction: string,
   ): Promise<void> {
-    const expected = (by: readonly string[]): readonly Json[] => sorted(docs, query, by, direction)
     const sort = (by: readonly string[]): readonly Json[] => by.map(field => ({ [field]: direction }))
+    // The query may use the index that ends with `_id`, which has equal rows in the order of texts, not of bytes.
+    const expected = (by: readonly string[]): readonly unknown[] =>
+      [orderOfIds, orderOf].map(ofEqual => idsOf(sorted(docs, query, by, direction, ofEqual)))
     const byIndex = await pages(name, { selector: query, sort: sort(fields), limit: 9 })
-    expect(idsOf(byIndex), 'by an index').to.deep.equal(idsOf(expected(fields)))
+    expect(expected(fields), 'by an index').to.deep.include(idsOf(byIndex))
     const shown = await found(name, { selector: query, sort: sort(fields), fields })
     const values = (all: readonly Json[]): readonly unknown[] => all.map(each => valuesOf(each, fields))
-    expect(values(shown.docs), 'the fields of the index').to.deep.equal(values(expected(fields)))
+    const inOrder = sorted(docs, query, fields, direction, orderOfIds)
+    expect(values(shown.docs), 'the fields of the index').to.deep.equal(values(inOrder))
     const others = fields.toReversed()
     const inMemory = await pages(name, { selector: query, sort: sort(others), sort_in_memory: true, limit: 9 })
-    expect(idsOf(inMemory), 'in memory').to.deep.equal(idsOf(expected(others)))
+    expect(expected(others), 'in memory').to.deep.include(idsOf(inMemory))
   }
 
   async function checkPartial(name: string, docs: readonly Json[], query: Json): Promise<void> {
@@ -202,9 +205,15 @@ function idsOf(docs: readonly Json[]): readonly unknown[] {
   return docs.map(({ _id }) => _id)
 }
 
-/** Returns the matching documents that have the fields, in their order. */
-function sorted(docs: readonly Json[], query: Json, by: readonly string[], direction: string): readonly Json[] {
+/**
+ * Returns the matching documents that have the fields, in their order.
+ *
+ * @param ofEqual the order of the ids of documents with equal fields
+ */
+function sorted(
+  docs: readonly Json[], query: Json, by: readonly string[], direction: string, ofEqual: typeof orderOf,
+): readonly Json[] {
   const sign = direction === 'asc' ? 1 : -1
   return docs.filter(each => matchesNaively(query, each) && valuesOf(each, by) !== undefined)
-    .sort((a, b) => sign * (orderOf(valuesOf(a, by), valuesOf(b, by)) || orderOfIds(a['_id'], b['_id'])))
+    .sort((a, b) => sign * (orderOf(valuesOf(a, by), valuesOf(b, by)) || ofEqual(a['_id'], b['_id'])))
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { testAuthority } from '../../packages/runtime/src/network/test-certificates.ts'
+import { testAuthority } from '../../packages/runtime/src/tls/test-certificates.ts'
 import { TestCluster, eventually } from '../src/test-cluster.ts'
 
 describe('a cluster of real processes', () => {
