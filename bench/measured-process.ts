@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { LoadJob, LoadResult } from './load.ts'
 
@@ -58,6 +59,22 @@ export function cpuUs(processId: number): number {
 export function familyCpuUs(processId: number): number {
   const [, ticks] = statOf(processId)!
   return [...childrenOf(processId)].reduce((total, child) => total + (statOf(child)?.[1] ?? 0), ticks) * 10_000
+}
+
+/** A process is idle when it and its children use at most this part of a core for `idleMs`. */
+const idlePart = 0.03
+const idleMs = 2000
+const idleWaitMsMax = 60_000
+
+/** Waits until a process does nothing any more, such as compactions that follow writes; at most for a minute. */
+export async function untilIdle(processId: number): Promise<void> {
+  const end = performance.now() + idleWaitMsMax
+  for (let before = familyCpuUs(processId); performance.now() < end;) {
+    await pause(idleMs)
+    const now = familyCpuUs(processId)
+    if (now - before <= idlePart * idleMs * 1000) return
+    before = now
+  }
 }
 
 /** Returns the largest resident memory that a process had so far, in MiB (Linux). */
