@@ -25,7 +25,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   {
     name: 'reused-incarnation',
     does: 'a database that is created again gets the incarnation, and so the key prefix, of the previous one',
-    caughtBy: ['metadata-log', 'deleted-stays', 'acknowledged-kept', 'fresh-reads'],
+    caughtBy: ['metadata-log', 'one-success', 'deleted-stays', 'acknowledged-kept', 'fresh-reads'],
     plant: () => () => {
       let name: string | null = null
       return {
