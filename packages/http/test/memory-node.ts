@@ -273,6 +273,8 @@ export class MemoryConfiguration implements Configuration {
       || Object.values(httpDeclarations).some(option => option.name === `${section}/${key}` && option.secret)
   }
 
+  isLogged(section: string, key: string): boolean { return section !== 'admins' && !this.isSecret(section, key) }
+
   isShared(): boolean { return this.shared }
 
   async set(section: string, key: string, value: string, { persist }: { readonly persist: boolean }): Promise<void> {

@@ -189,7 +189,7 @@ describe('the live configuration', () => {
     const isSecret = (section: string, key: string): boolean => configuration.isSecret(section, key)
     expect([isSecret('cluster', 'secret'), isSecret('chttpd_auth', 'secret'), isSecret('jwt_keys', 'hmac:a')])
       .to.deep.equal([true, true, true])
-    expect([isSecret('chttpd_auth', 'timeout'), isSecret('x', 'secret')]).to.deep.equal([false, false])
+    expect([isSecret('chttpd_auth', 'timeout'), isSecret('x', 'colour')]).to.deep.equal([false, false])
   })
 
   it('refuses keys of tokens that cannot be used, without showing them', async () => {

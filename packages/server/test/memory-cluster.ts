@@ -1,7 +1,7 @@
 /** Complete nodes in this process on one manual clock: production wiring on the runtime's memory implementations. */
 import { pbkdf2Sync } from 'node:crypto'
 import {
-  ManualClock, MemoryDisk, MemoryNetworkHub, SeededRandom, createMemoryRuntime, type MemoryRuntime,
+  ManualClock, MemoryDisk, MemoryLog, MemoryNetworkHub, SeededRandom, createMemoryRuntime, type MemoryRuntime,
 } from '@sectional/runtime'
 import { LiveConfiguration } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
@@ -81,6 +81,11 @@ export class MemoryCluster {
   /** Returns the running node. */
   node(number: number): Node {
     return this.#life(number).node
+  }
+
+  /** Returns the log of the running node. */
+  log(number: number): MemoryLog {
+    return this.#life(number).runtime.log as MemoryLog
   }
 
   disk(number: number): MemoryDisk {

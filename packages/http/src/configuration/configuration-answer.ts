@@ -64,8 +64,8 @@ async function change(parts: ConfigurationAnswerParts, question: ConfigurationCh
   }
   if (persist) await beforeSharing(parts, section, key)
   await configuration.set(section, key, value, { persist })
-  const logged = section === 'admins' ? hiddenValue : hidden(configuration, section, key, value)
-  report(parts, question, { section, key, value: logged.slice(0, loggedValueMax), persist }, 'a setting was changed')
+  const logged = value === '' || configuration.isLogged(section, key) ? value.slice(0, loggedValueMax) : hiddenValue
+  report(parts, question, { section, key, value: logged, persist }, 'a setting was changed')
   return previous
 }
 

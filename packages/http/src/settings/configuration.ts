@@ -15,6 +15,8 @@ export interface Configuration {
   get(section: string, key: string): string | undefined
   /** Whether the value is a secret, which the API accepts and never shows. */
   isSecret(section: string, key: string): boolean
+  /** Whether a changed value may be written to the log and to the audit stream. It may not be while it is a secret. */
+  isLogged(section: string, key: string): boolean
   /**
    * Whether a persisted change of the setting applies to all nodes of the cluster. It does for some settings, on a node
    * whose own files and environment do not set them.

@@ -1,8 +1,9 @@
 /** Finds what a start of the node would refuse in its settings. */
 import { findLine } from './ini-file.ts'
 import { nodeOptions } from './node-options.ts'
+import { isLoggedSetting } from './secret-settings.ts'
 import {
-  ConfigurationError, environmentVariable, isSecretSetting, layerSettings, settingProblem, type IniFile, type Settings,
+  ConfigurationError, environmentVariable, layerSettings, settingProblem, type IniFile, type Settings,
 } from './settings.ts'
 
 /** Characters of a wrong value that an error shows. */
@@ -10,7 +11,7 @@ const shownMax = 100
 
 /**
  * Returns a line for each wrong setting, with the file and line or the environment variable that sets it, its name, its
- * value and what is allowed. Secrets are shown as `****`.
+ * value and what is allowed. Secrets, also those of administrators, are shown as `****`.
  */
 export function findProblems(
   files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
@@ -25,7 +26,7 @@ export function findProblems(
   }
   const wrong = [...settings].flatMap(([section, keys]) => [...keys].flatMap(([key, text]) => {
     const problem = settingProblem(section, key, text)
-    const shown = isSecretSetting(section, key) ? '****' : JSON.stringify(text.slice(0, shownMax))
+    const shown = isLoggedSetting(section, key) ? JSON.stringify(text.slice(0, shownMax)) : '****'
     return problem === null ? [] : [`${place(section, key)}: [${section}] ${key} = ${shown}: ${problem}`]
   }))
   if (wrong.length > 0) return wrong

@@ -21,8 +21,10 @@ const tables = [
 /** A section with arbitrary keys. A change over HTTP applies to all nodes, as for an option that is `clusterWide`. */
 interface OpenSection {
   readonly help: string
-  /** Whether its values are secrets. */
+  /** Whether its values are secrets, which the API does not show. */
   readonly secret: boolean
+  /** Whether its values are logged when they change. */
+  readonly logged: boolean
   /** @throws Error whose message says what is allowed */
   check(key: string, text: string): void
 }
@@ -33,6 +35,7 @@ export const openSections: Readonly<Record<string, OpenSection>> = {
     help: 'Server administrators: name = password. A password in plain text is replaced by its hash when the node '
       + 'starts or reloads its configuration. A change over HTTP applies to all nodes.',
     secret: false,
+    logged: false,
     check: () => {},
   },
   [tokenKeysSection]: {
@@ -40,6 +43,7 @@ export const openSections: Readonly<Record<string, OpenSection>> = {
       + 'format, in one line with \\n for each end of a line. The ID _default is for tokens that name no key. A change '
       + 'over HTTP applies to all nodes.',
     secret: true,
+    logged: false,
     check: (key, text) => { parseTokenKey(key, text) },
   },
   [virtualHostsSection]: {
@@ -48,6 +52,7 @@ export const openSections: Readonly<Record<string, OpenSection>> = {
       + 'for one part of the host; both can be used in the path (:name.example.org = /:name). The rule with the most '
       + 'fixed parts applies.',
     secret: false,
+    logged: true,
     check: (key, text) => { parseVirtualHost(key, text) },
   },
 }

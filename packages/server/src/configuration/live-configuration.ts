@@ -6,9 +6,10 @@ import { accessProblem, type Configuration, type ConfigurationSections } from '@
 import { findProblems, startProblem } from './configuration-problems.ts'
 import { findOpenSection } from './declarations.ts'
 import { editIni, fitsIni, parseIni } from './ini-file.ts'
+import { isLoggedSetting, isSecretSetting } from './secret-settings.ts'
 import {
-  combineSettings, ConfigurationError, defaultSettings, isClusterWide, isFilesOnly, isSecretSetting, ownSettings,
-  putSetting, settingProblem, type EditableSettings, type IniFile, type Settings,
+  combineSettings, ConfigurationError, defaultSettings, isClusterWide, isFilesOnly, ownSettings, putSetting,
+  settingProblem, type EditableSettings, type IniFile, type Settings,
 } from './settings.ts'
 
 /** The settings that all nodes have in common. */
@@ -112,6 +113,10 @@ export class LiveConfiguration implements Configuration {
 
   isSecret(section: string, key: string): boolean {
     return isSecretSetting(section, key)
+  }
+
+  isLogged(section: string, key: string): boolean {
+    return isLoggedSetting(section, key)
   }
 
   /**

@@ -139,8 +139,3 @@ export function isFilesOnly(section: string, key: string): boolean {
 export function isClusterWide(section: string, key: string): boolean {
   return findOpenSection(section) !== undefined || findOption(section, key)?.clusterWide === true
 }
-
-/** Whether the value of a setting is a secret, which must not be shown or logged. */
-export function isSecretSetting(section: string, key: string): boolean {
-  return findOpenSection(section)?.secret === true || findOption(section, key)?.secret === true
-}
