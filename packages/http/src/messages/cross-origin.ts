@@ -69,6 +69,12 @@ export function allowsCredentialsOf(request: RequestContext, options: HttpOption
   return allowsCredentials(options) && allowedOrigin(request, options) !== null
 }
 
+/** Returns whether the configuration lists the request's origin itself, and not only `*`. */
+export function isListedOrigin(request: RequestContext, options: HttpOptions): boolean {
+  const origin = request.header('origin')?.toLowerCase()
+  return origin !== undefined && options.crossOriginEnabled && options.crossOriginOrigins.includes(origin)
+}
+
 function allowsCredentials({ crossOriginCredentials, crossOriginOrigins }: HttpOptions): boolean {
   return crossOriginCredentials && !crossOriginOrigins.includes('*')
 }

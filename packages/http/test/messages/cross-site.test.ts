@@ -79,13 +79,78 @@ describe('a request of another site', () => {
       expect((await follow('GET', headers)).json.n).to.equal(1)
     }
     expect((await follow('PUT', { 'sec-fetch-site': 'same-origin' })).status).to.equal(409)
-    expect((await node.get('/db/_design/d/_rewrite/link?method=PUT')).status).to.equal(409)
+    const basic = async (headers: Record<string, string>): Promise<unknown> =>
+      outcome(await node.get('/db/_design/d/_rewrite/link?method=PUT', headers))
+    expect(await basic({})).to.deep.equal([409, 'conflict'])
+    for (const headers of others.slice(0, 2)) expect(await basic(headers)).to.deep.equal([403, 'forbidden'])
   })
 
-  it('may log in and out, read, and use other credentials', async () => {
+  describe('with the Basic credentials that a browser sends', () => {
+    const sent = async (path: string, headers: Record<string, string>): Promise<Answer> =>
+      node.post(path, '', headers)
+    const types: Record<string, string>[] = [
+      'text/plain', 'Text/Plain;charset=UTF-8', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x',
+      '',
+    ].map(type => ({ 'content-type': type }))
+    const foreign: Record<string, string>[] = [
+      evil, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }, { ...evil, 'sec-fetch-site': 'same-site' },
+      { origin: 'http://node.example:80' },
+    ]
+
+    it('cannot use what browsers send without asking, and says what would help', async () => {
+      for (const path of [...changing, '/db/_compact', '/db/x']) {
+        for (const headers of types.flatMap(type => foreign.map(from => ({ ...type, ...from })))) {
+          expect(outcome(await sent(path, headers)), path + JSON.stringify(headers)).to.deep.equal([403, 'forbidden'])
+        }
+      }
+      const { reason } = (await sent(reload, { ...evil, 'content-type': 'text/plain' })).json
+      expect(reason).to.equal('A page of https://evil.example must not use the credentials of a user with Content-Type '
+        + 'text/plain. Send Content-Type application/json, or list the origin of the page in cors/origins.')
+      expect(node.audited.at(-1)).to.include({ event: 'permission_refused', user: 'admin' })
+    })
+
+    it('is told from those of programs, of pages of this server, and of JSON', async () => {
+      const accepted: Record<string, string>[] = [
+        {}, { 'content-type': 'text/plain' }, { 'content-type': 'application/x-www-form-urlencoded' },
+        { 'referer': 'https://evil.example/', 'content-type': 'text/plain' },
+        { 'origin': 'http://node.example:5984', 'content-type': 'text/plain' },
+        { 'sec-fetch-site': 'none', 'content-type': 'text/plain' },
+        { ...evil, 'sec-fetch-site': 'same-origin' },
+        { ...evil, 'content-type': 'application/json' },
+        { 'sec-fetch-site': 'cross-site', 'content-type': 'application/json;charset=utf-8' },
+      ]
+      for (const headers of accepted) {
+        expect((await sent(reload, headers)).status, JSON.stringify(headers)).to.equal(200)
+      }
+    })
+
+    it('is allowed when CORS lists its origin itself', async () => {
+      node.configuration.put('cors', 'origins', 'https://evil.example')
+      expect((await sent(reload, evil)).status).to.equal(403)
+      node.configuration.put('chttpd', 'enable_cors', 'true')
+      expect((await sent(reload, { ...evil, 'sec-fetch-site': 'cross-site' })).status).to.equal(200)
+      node.configuration.put('cors', 'origins', '*')
+      expect((await sent(reload, evil)).status).to.equal(403)
+      expect((await node.post('/db', { n: 1 }, evil)).status, 'as PouchDB writes').to.equal(201)
+      expect((await node.put('/db/d', { n: 1 }, evil)).status).to.equal(201)
+    })
+
+    it('cannot use headers that a proxy adds', async () => {
+      node.configuration.put('chttpd', 'authentication_handlers', 'proxy')
+      node.configuration.put('chttpd_auth', 'proxy_use_secret', 'false')
+      const proxied = {
+        'authorization': '', 'x-auth-service-username': 'ann', 'x-auth-service-roles': '_admin',
+        'content-type': 'text/plain',
+      }
+      expect((await sent(reload, { ...proxied, ...evil })).status).to.equal(403)
+      expect((await sent(reload, proxied)).status).to.equal(200)
+    })
+  })
+
+  it('may log in and read', async () => {
     const form = { ...evil, 'content-type': 'application/x-www-form-urlencoded' }
     expect((await post('/_session', form, 'name=admin&password=secret')).status).to.equal(200)
     expect((await node.get('/db', { authorization: '', cookie, ...evil })).status).to.equal(200)
-    expect((await node.post(reload, undefined, evil)).status).to.equal(200)
+    expect((await node.post('/_session', 'name=admin&password=secret', form)).status).to.equal(200)
   })
 })
