@@ -3,7 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ManualClock, MemoryLog } from '@sectional/runtime'
+import { ManualClock, MemoryLog, PrometheusMetrics } from '@sectional/runtime'
 import { testAuthority } from '@sectional/runtime/test-certificates'
 import { readCertificates, type Certificates } from '../src/command-line/certificates.ts'
 import { StartError } from '../src/command-line/flags.ts'
@@ -14,6 +14,8 @@ const password = 'a password of a key'
 const authority = testAuthority('one')
 const { identity } = authority
 const pollMs = 2000
+const minuteMs = 60_000
+const startMs = Date.UTC(2026, 0, 1)
 
 describe('certificates', () => {
   let folder: string
@@ -42,7 +44,7 @@ describe('certificates', () => {
     const files = { read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }
     configuration = await LiveConfiguration.load(files, {})
     nodeOptions(configuration.settings())
-    return readCertificates(configuration, folder)
+    return readCertificates(configuration, folder, startMs)
   }
 
   async function refusal(text: string): Promise<string> {
@@ -84,6 +86,44 @@ describe('certificates', () => {
     )
   })
 
+  describe('of the links', () => {
+    const useless: Record<string, [Parameters<typeof authority.issue>[0], RegExp]> = {
+      'the name of another node': [
+        { addresses: ['127.0.0.1'], uris: ['sectional:node2@127.0.0.1'] },
+        /the certificate of node1@127\.0\.0\.1 must name URI:sectional:node1@127\.0\.0\.1, it names .*node2@127/,
+      ],
+      'the host of another node': [{ addresses: ['127.0.0.2'] }, /must name IP Address:127\.0\.0\.1, it names IP Ad/],
+      'a time that is over': [{ notAfter: '20251231235959' }, /has expired: it was valid until 2025-12-31T23:59:59/],
+      'one end of connections only': [{ usages: ['serverAuth'] }, /extended key usage lacks clientAuth, and a node/],
+    }
+    for (const [what, [content, reason]] of Object.entries(useless)) {
+      it(`are refused with ${what}, as other nodes would`, async () => {
+        const { key, cert } = authority.issue(content)
+        put('key.pem', key)
+        put('cert.pem', cert)
+        expect(await refusal(links)).to.match(reason).and.include('[cluster] tls_cert_file = "./cert.pem"')
+      })
+    }
+
+    it('are refused when no authority of tls_ca_file has signed them', async () => {
+      put('ca.pem', testAuthority('two').identity.ca)
+      expect(await refusal(links)).to.match(
+        /^Other nodes would refuse .*cert\.pem": no authority in \[cluster\] tls_ca_file = "ca\.pem" has signed it\./,
+      )
+      put('ca.pem', testAuthority('two').identity.ca + identity.ca)
+      expect(await refusal(links)).to.equal('none')
+    })
+
+    it('may be signed by an intermediate authority, whose certificate they must contain', async () => {
+      const { key, cert } = authority.intermediate('between').intermediate('nearest').identity
+      put('key.pem', key)
+      put('cert.pem', cert)
+      expect(await refusal(links)).to.equal('none')
+      put('cert.pem', cert.slice(0, cert.indexOf('-----END')) + '-----END CERTIFICATE-----\n')
+      expect(await refusal(links)).to.match(/no authority in .* has signed it/)
+    })
+  })
+
   it('of HTTPS are refused with the name of the option and the problem', async () => {
     expect(await refusal('[ssl]\nenable = true\n')).to.equal(
       '[ssl] cert_file is empty: HTTPS needs a certificate and its key',
@@ -103,6 +143,12 @@ describe('certificates', () => {
     )
     expect(await refusal(`${https}ciphers = NO-SUCH-CIPHER\n`)).to.match(
       /^\[ssl\] ciphers = "NO-SUCH-CIPHER" cannot be used: /,
+    )
+    expect(await refusal(`${https}ecc_curves = P-256:P-1\n`)).to.match(
+      /^\[ssl\] ecc_curves = "P-256:P-1" cannot be used: /,
+    )
+    expect(await refusal(`${https}signature_algs = ecdsa\n`)).to.match(
+      /^\[ssl\] signature_algs = "ecdsa" cannot be used: /,
     )
     expect(await refusal(`${https}tls_versions = tlsv1.1, tlsv1.2\n`)).to.match(
       /^\[ssl\] tls_versions = "tlsv1.1, tlsv1.2": only a comma separated list of tlsv1.2, tlsv1.3 is allowed/,
@@ -126,22 +172,26 @@ describe('certificates', () => {
   it('take lists in the form of CouchDB', async () => {
     const { https: lists } = await read(`${https}tls_versions = ['tlsv1.2']\n`
       + 'ciphers = ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"]\n'
+      + "ecc_curves = [x25519, 'secp256r1']\nsignature_algs = [{sha512, ecdsa}, {sha256, rsa}]\n"
       + 'verify_ssl_certificates = true\nfail_if_no_peer_cert = true\ncacert_file = ca.pem\n')
     expect(lists?.clientCertificates).to.equal('required')
-    const { minVersion, maxVersion, ciphers, ca } = lists!.context.current
-    expect({ minVersion, maxVersion, ciphers, ca }).to.deep.equal({
+    const { key: _key, cert: _cert, ...settings } = lists!.context.current
+    expect(settings).to.deep.equal({
       minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2', ca: identity.ca,
-      ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384',
+      ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384', ecdhCurve: 'x25519:secp256r1',
+      sigalgs: 'ECDSA+SHA512:RSA+SHA256',
     })
+    const { https: algorithms } = await read(`${https}signature_algs = [ecdsa_secp256r1_sha256, ed25519]\n`)
+    expect(algorithms?.context.current.sigalgs).to.equal('ecdsa_secp256r1_sha256:ed25519')
   })
 
   describe('while the node runs', () => {
     let clock: ManualClock
     let log: MemoryLog
     let certificates: Certificates
+    let metrics: PrometheusMetrics
     let changes: number
     let stop: () => void
-    const startMs = Date.UTC(2026, 0, 1)
     const second = authority.issue({ addresses: ['127.0.0.1'], uris: ['urn:second'] })
 
     async function watch(text: string): Promise<void> {
@@ -150,7 +200,8 @@ describe('certificates', () => {
       certificates = await read(text)
       changes = 0
       certificates.https?.context.onChange(() => { changes++ })
-      stop = certificates.watch({ clock, log, onChange: listener => configuration.onChange(listener) })
+      metrics = new PrometheusMetrics()
+      stop = certificates.watch({ clock, log, metrics, onChange: listener => configuration.onChange(listener) })
     }
     afterEach(() => stop())
 
@@ -201,14 +252,77 @@ describe('certificates', () => {
       expect(messages()).to.have.lengthOf(2)
     })
 
-    it('cause a warning when they expire soon, and when they have expired', async () => {
+    it('are read again after a while when they could not be used', async () => {
+      const { key, cert } = authority.issue({ notBefore: '20260101000100' })
+      await watch(https + links)
+      put('cert.pem', cert)
+      put('key.pem', key)
+      for (let i = 0; i < 5; i++) await clock.advance(pollMs)
+      expect(shown()).to.equal(identity.cert)
+      expect(messages()).to.have.lengthOf(2)
+      expect(log.lines[1]!.fields['reason']).to.equal('[ssl] cert_file = "cert.pem", or the certificate of an '
+        + 'authority that signed it, is not valid before 2026-01-01T00:01:00.000Z: replace it, or check the clock of '
+        + 'this machine')
+      expect(await metrics.render()).to.include('sectional_certificate_refused{use="HTTPS"} 1')
+      for (let i = 0; i < 2; i++) await clock.advance(minuteMs)
+      expect(shown()).to.equal(cert)
+      expect(certificates.links?.current.cert).to.equal(cert)
+      expect(messages().slice(2)).to.deep.equal(['a certificate was replaced', 'a certificate was replaced'])
+      expect(await metrics.render()).to.include('sectional_certificate_refused{use="HTTPS"} 0')
+        .and.include(`sectional_certificate_expiry_seconds{use="links between nodes"} ${Date.UTC(2100, 0) / 1000}`)
+    })
+
+    it('of the links stay in use when other nodes would refuse the new ones', async () => {
+      await watch(links.replace('[cluster]', '[cluster]\nadvertised_address = 127.0.0.1:15984'))
+      const useless = [
+        { addresses: ['127.0.0.1'], uris: ['sectional:node2@127.0.0.1'] },
+        { uris: ['sectional:node1@127.0.0.1'], addresses: ['127.0.0.2'] },
+        { notAfter: '20251231235959' },
+        { notBefore: '20270101000000' },
+      ]
+      for (const content of useless) {
+        const { key, cert } = authority.issue(content)
+        put('cert.pem', cert)
+        put('key.pem', key)
+        for (let i = 0; i < 2; i++) await clock.advance(pollMs)
+        expect(certificates.links?.current.cert).to.equal(identity.cert)
+      }
+      expect(log.lines.map(({ fields }) => String(fields['reason']))).to.satisfy((reasons: string[]) =>
+        [/must name URI/, /it does not name 127\.0\.0\.1, the host of \[cluster\] advertised_address/, /has expired/,
+          /is not valid before/].every((expected, at) => expected.test(reasons[at]!)))
+      expect(log.lines).to.have.lengthOf(useless.length)
+    })
+
+    it('of HTTPS that have expired replace only those that have expired too', async () => {
+      const expired = ['20251230000000', '20251231000000'].map(notAfter => authority.issue({ notAfter }))
+      const install = async ({ key, cert }: { key: string; cert: string }): Promise<void> => {
+        put('cert.pem', cert)
+        put('key.pem', key)
+        for (let i = 0; i < 2; i++) await clock?.advance(pollMs)
+      }
+      put('cert.pem', expired[0]!.cert)
+      put('key.pem', expired[0]!.key)
+      await watch(https)
+      expect(log.lines.map(({ level, message }) => [level, message])).to.deep.equal([
+        ['error', 'the certificate in use is refused by others'],
+      ])
+      for (const next of [expired[1]!, second]) {
+        await install(next)
+        expect(shown()).to.equal(next.cert)
+      }
+      await install(expired[0]!)
+      expect(shown()).to.equal(second.cert)
+      expect(log.lines.at(-1)!.fields['reason']).to.match(/cert_file = "cert.pem", .* has expired/)
+    })
+
+    it('cause a warning when they expire soon, and an error when they have expired', async () => {
       const brief = authority.issue({ notAfter: '20260101000005' })
       put('cert.pem', brief.cert)
       put('key.pem', brief.key)
       await watch(https)
       expect(messages()).to.deep.equal(['a certificate expires soon'])
       await clock.advance(60_000)
-      expect(messages()).to.deep.equal(['a certificate expires soon', 'a certificate has expired'])
+      expect(messages()).to.deep.equal(['a certificate expires soon', 'the certificate in use is refused by others'])
       expect(log.lines[1]!.fields['validTo']).to.equal('2026-01-01T00:00:05.000Z')
     })
   })

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
@@ -27,6 +28,8 @@ const requestsPerTurnMax = 64
  * disconnected.
  */
 const pipelinedMax = 100
+/** A client of TLS 1.2 that asks for another handshake would make the server sign once more, so it is refused. */
+const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
 /** The interval in milliseconds at which connections that became idle are closed while the server is closing. */
 const sweepMs = 50
 
@@ -90,11 +93,11 @@ export class NodeHttpListener implements HttpListener {
     if (https === undefined) throw new Error('there is no certificate for HTTPS')
     const { context, clientCertificates } = https
     const server = createTlsServer({
-      ...serverOptions, ...context.current, handshakeTimeout: headersMsMax,
+      ...serverOptions, ...context.current, secureOptions, handshakeTimeout: headersMsMax,
       requestCert: clientCertificates !== 'ignored', rejectUnauthorized: clientCertificates === 'required',
     })
     if (clientCertificates === 'optional') server.on('secureConnection', requireTrusted)
-    server.once('close', context.onChange(() => server.setSecureContext({ ...context.current })))
+    server.once('close', context.onChange(() => server.setSecureContext({ ...context.current, secureOptions })))
     return server
   }
 

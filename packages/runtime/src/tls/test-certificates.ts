@@ -9,6 +9,7 @@ const tag = {
 }
 const oid = {
   ecdsaWithSha256: '2a8648ce3d040302', commonName: '550403', alternativeNames: '551d11', basicConstraints: '551d13',
+  extendedKeyUsage: '551d25', serverAuth: '2b06010505070301', clientAuth: '2b06010505070302',
 }
 
 /** A key and a certificate, with the certificate of the authority that signed it. */
@@ -20,8 +21,11 @@ export interface CertificateContent {
   /** IPv4 addresses. */
   readonly addresses?: readonly string[]
   readonly uris?: readonly string[]
-  /** The last second of its validity, as YYYYMMDDhhmmss in UTC. */
+  /** The first and the last second of its validity, as YYYYMMDDhhmmss in UTC. */
+  readonly notBefore?: string
   readonly notAfter?: string
+  /** For which ends of connections the certificate is; without it, for all. */
+  readonly usages?: readonly ('serverAuth' | 'clientAuth')[]
 }
 
 export interface TestAuthority {
@@ -29,6 +33,8 @@ export interface TestAuthority {
   readonly identity: TestIdentity
   /** Makes a new key with a certificate. */
   issue(content: CertificateContent): TestIdentity
+  /** Makes an authority that this one has signed. Its certificate follows those that it issues. */
+  intermediate(name: string): TestAuthority
 }
 
 function der(type: number, ...parts: Uint8Array[]): Buffer {
@@ -47,8 +53,17 @@ const distinguishedName = (name: string): Buffer =>
 
 interface Signer { readonly name: string; readonly key: KeyObject }
 
+/** What all certificates have. */
+interface Outline {
+  readonly subject: string
+  readonly publicKey: KeyObject
+  readonly issuer: Signer
+  readonly serial: number
+  readonly extensions: readonly Buffer[]
+}
+
 function certificate(
-  subject: string, publicKey: KeyObject, issuer: Signer, serial: number, extension: Buffer, notAfter: string,
+  { subject, publicKey, issuer, serial, extensions }: Outline, { notBefore, notAfter }: CertificateContent,
 ): string {
   const algorithm = sequence(objectId(oid.ecdsaWithSha256))
   const body = sequence(
@@ -56,10 +71,10 @@ function certificate(
     der(tag.integer, Buffer.from([serial])),
     algorithm,
     distinguishedName(issuer.name),
-    sequence(der(tag.time, Buffer.from('20200101000000Z')), der(tag.time, Buffer.from(`${notAfter}Z`))),
+    sequence(...[notBefore ?? past, notAfter ?? farFuture].map(time => der(tag.time, Buffer.from(`${time}Z`)))),
     distinguishedName(subject),
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(tag.extensions, sequence(extension)),
+    der(tag.extensions, sequence(...extensions)),
   )
   const whole = sequence(body, algorithm, der(tag.bits, Buffer.from([0]), sign('sha256', body, issuer.key)))
   const lines = whole.toString('base64').replace(/.{64}/g, '$&\n')
@@ -76,28 +91,52 @@ function alternativeNames({ hosts = [], addresses = [], uris = [] }: Certificate
   return sequence(objectId(oid.alternativeNames), der(tag.octets, sequence(...list)))
 }
 
+const isAuthority = sequence(objectId(oid.basicConstraints), yes, der(tag.octets, sequence(yes)))
+
+function usage(usages: CertificateContent['usages']): readonly Buffer[] {
+  if (usages === undefined) return []
+  const list = sequence(...usages.map(name => objectId(oid[name])))
+  return [sequence(objectId(oid.extendedKeyUsage), der(tag.octets, list))]
+}
+
 const made = new Map<string, TestAuthority>()
+const past = '20200101000000'
 const farFuture = '21000101000000'
 
 /** Returns an authority of that name. The same name gives the same one. */
 export function testAuthority(name: string): TestAuthority {
   const known = made.get(name)
   if (known !== undefined) return known
-  const root = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const signer = { name, key: root.privateKey }
-  const isAuthority = sequence(objectId(oid.basicConstraints), yes, der(tag.octets, sequence(yes)))
-  const ca = certificate(name, root.publicKey, signer, 1, isAuthority, farFuture)
-  let serial = 1
-  const issue = (content: CertificateContent): TestIdentity => {
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const { notAfter = farFuture } = content
-    return {
-      key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
-      cert: certificate(`${name} node`, publicKey, signer, ++serial, alternativeNames(content), notAfter),
-      ca,
-    }
-  }
-  const authority = { identity: issue({}), issue }
+  const { privateKey, publicKey } = newKeys()
+  const signer = { name, key: privateKey }
+  const ca = certificate({ subject: name, publicKey, issuer: signer, serial: 1, extensions: [isAuthority] }, {})
+  const authority = authorityOf(signer, ca, '')
   made.set(name, authority)
   return authority
+}
+
+/**
+ * @param ca the certificate of the first authority
+ * @param between those of the authorities between the first one and the issued certificates
+ */
+function authorityOf(issuer: Signer, ca: string, between: string): TestAuthority {
+  let serial = 1
+  const sign = (subject: string, publicKey: KeyObject, extensions: readonly Buffer[], content: CertificateContent) =>
+    certificate({ subject, publicKey, issuer, serial: ++serial, extensions }, content)
+  const issue = (content: CertificateContent): TestIdentity => {
+    const { privateKey, publicKey } = newKeys()
+    const own = sign(`${issuer.name} node`, publicKey, [alternativeNames(content), ...usage(content.usages)], content)
+    return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, cert: own + between, ca }
+  }
+  return {
+    identity: issue({}), issue,
+    intermediate: name => {
+      const { privateKey, publicKey } = newKeys()
+      return authorityOf({ name, key: privateKey }, ca, sign(name, publicKey, [isAuthority], {}) + between)
+    },
+  }
+}
+
+function newKeys(): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' })
 }

@@ -14,6 +14,9 @@ export interface TlsContext {
   readonly maxVersion?: TlsVersion
   /** Names of cipher suites as OpenSSL writes them, separated by colons. Absent: the defaults of Node. */
   readonly ciphers?: string
+  /** Names of groups for the key exchange, and of signature algorithms, likewise. Absent: the defaults of Node. */
+  readonly ecdhCurve?: string
+  readonly sigalgs?: string
 }
 
 /** A context that may be replaced while connections are open. Open connections keep the one that they began with. */

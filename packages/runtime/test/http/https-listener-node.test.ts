@@ -118,6 +118,29 @@ describe('HTTPS', () => {
     socket.destroy()
   })
 
+  it('uses only the curves and signature algorithms of its context', async () => {
+    const curves = await listen({ context: fixedTlsContext({ ...identity, ecdhCurve: 'P-384:P-521' }) })
+    const socket = await secure(curves)
+    expect(socket.getEphemeralKeyInfo()).to.include({ name: 'secp384r1' })
+    socket.destroy()
+    expect(await attempt(curves, { ecdhCurve: 'P-256' })).to.equal('ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE')
+    listener.revoke()
+    const algorithms = await listen({ context: fixedTlsContext({ ...identity, sigalgs: 'ecdsa_secp256r1_sha256' }) })
+    expect(await attempt(algorithms, { sigalgs: 'RSA-PSS+SHA256' })).to.equal('ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE')
+    expect(await attempt(algorithms, {})).to.match(/encrypted$/)
+  })
+
+  it('refuses a second handshake on a connection', async () => {
+    const server = await listen({ context: fixedTlsContext({ ...identity, maxVersion: 'TLSv1.2' }) })
+    const socket = await secure(server)
+    const outcome = await new Promise<string>(resolve => {
+      const end = (error: NodeJS.ErrnoException | null): void => resolve(error?.code ?? 'another handshake')
+      socket.on('error', end)
+      socket.renegotiate({}, end)
+    })
+    expect(outcome).to.equal('ERR_SSL_NO_RENEGOTIATION')
+  })
+
   it('accepts client certificates of its authorities only, and requires them if so configured', async () => {
     const { key, cert } = authority.issue({ hosts: ['client.example.org'] })
     const stranger = testAuthority('stranger').identity

@@ -1,8 +1,9 @@
 /** Reads and checks the PEM files of a TLS endpoint. */
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type { TlsContext } from '@sectional/runtime'
+import { certificatesIn } from './certificate-chain.ts'
 import { StartError } from './flags.ts'
 
 /** A file that an option names. */
@@ -25,30 +26,39 @@ export interface CertificateFiles {
 }
 
 /** The settings of TLS that are not files. */
-export type TlsSettings = Pick<TlsContext, 'ciphers' | 'minVersion' | 'maxVersion'>
+export type TlsSettings = Pick<TlsContext, 'minVersion' | 'maxVersion' | NameList>
+/** Settings whose names OpenSSL knows or not. */
+export type NameList = 'ciphers' | 'ecdhCurve' | 'sigalgs'
 
 /**
- * @param ciphersOption the option with the cipher suites, as messages name it
+ * @param optionOf the options of the settings, as messages name them
  * @throws StartError that names the option and the problem; it contains neither the password nor any part of a file
  */
-export function readTlsContext(files: CertificateFiles, settings: TlsSettings, ciphersOption: string): TlsContext {
+export function readTlsContext(
+  files: CertificateFiles, settings: TlsSettings, optionOf: Partial<Record<NameList, string>> = {},
+): TlsContext {
   const key = readFile(files.key, pem => decryptedKey(pem, files))
-  const cert = readFile(files.cert, pem => { new X509Certificate(pem); return pem })
-  const ca = files.ca && readFile(files.ca, pem => { new X509Certificate(pem); return pem })
-  if (!new X509Certificate(cert).checkPrivateKey(key)) {
+  const cert = readFile(files.cert, pem => { certificatesIn(pem); return pem })
+  const ca = files.ca && readFile(files.ca, pem => { certificatesIn(pem); return pem })
+  if (!certificatesIn(cert)[0]!.checkPrivateKey(key)) {
     throw new StartError(`${shown(files.key)} is not the key of the certificate in ${shown(files.cert)}`)
   }
   const context = {
     ...settings, key: key.export({ type: 'pkcs8', format: 'pem' }) as string, cert, ...ca !== null && { ca },
   }
-  try {
-    createSecureContext({ ...context })
-  } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    const culprit = /CIPHER/.test(code) ? `${ciphersOption} = "${settings.ciphers}"` : shown(files.cert)
-    throw new StartError(`${culprit} cannot be used: ${message}`, { cause: error })
+  for (const [name, option] of Object.entries(optionOf) as [NameList, string][]) {
+    usable(`${option} = "${settings[name]}"`, settings[name] === undefined ? {} : { [name]: settings[name] })
   }
+  usable(shown(files.cert), { ...context })
   return context
+}
+
+function usable(culprit: string, options: SecureContextOptions): void {
+  try {
+    createSecureContext(options)
+  } catch (error) {
+    throw new StartError(`${culprit} cannot be used: ${(error as Error).message}`, { cause: error })
+  }
 }
 
 /** Returns text that differs after a file was written or replaced. */
@@ -85,6 +95,7 @@ function readFile<Result>(file: CertificateFile, check: (pem: string) => Result)
   }
 }
 
-function shown({ option, value }: CertificateFile): string {
+/** Names a file in messages. */
+export function shown({ option, value }: CertificateFile): string {
   return `${option} = "${value}"`
 }

@@ -20,9 +20,9 @@ export interface Certificates {
  * @param folder the folder to which paths in the configuration are relative
  * @throws StartError that names the option and the problem
  */
-export function readCertificates(configuration: LiveConfiguration, folder: string): Certificates {
-  const links = clusterCertificate(configuration.options(nodeDeclarations), folder)
-  const https = httpsCertificate(configuration.options(httpsDeclarations), folder)
+export function readCertificates(configuration: LiveConfiguration, folder: string, nowMs: number): Certificates {
+  const links = clusterCertificate(configuration.options(nodeDeclarations), folder, nowMs)
+  const https = httpsCertificate(configuration.options(httpsDeclarations), folder, nowMs)
   return {
     links, https: https?.options,
     watch: watch => {

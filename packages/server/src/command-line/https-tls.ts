@@ -3,8 +3,9 @@ import { resolve } from 'node:path'
 import type { OptionValues } from '@sectional/core/options'
 import type { HttpsOptions } from '@sectional/runtime'
 import { httpsDeclarations, type TlsVersionName } from '../configuration/https-declarations.ts'
+import { certificatesIn, commonValidity } from './certificate-chain.ts'
 import {
-  fileStamp, readTlsContext, type CertificateFile, type CertificateFiles, type TlsSettings,
+  fileStamp, readTlsContext, shown, type CertificateFile, type CertificateFiles, type TlsSettings,
 } from './certificate-files.ts'
 import { StartError } from './flags.ts'
 import { LiveCertificate } from './live-certificate.ts'
@@ -14,6 +15,8 @@ export type HttpsTlsOptions = OptionValues<typeof httpsDeclarations>
 
 const protocols = { 'tlsv1.2': 'TLSv1.2', 'tlsv1.3': 'TLSv1.3' } as const satisfies Record<TlsVersionName, string>
 
+const optionOf = { ciphers: nameOf('ciphers'), ecdhCurve: nameOf('curves'), sigalgs: nameOf('signatures') }
+
 /**
  * Returns undefined when HTTPS is not enabled.
  *
@@ -21,7 +24,7 @@ const protocols = { 'tlsv1.2': 'TLSv1.2', 'tlsv1.3': 'TLSv1.3' } as const satisf
  * @throws StartError when an option is missing, or a file cannot be read or has wrong content
  */
 export function httpsCertificate(
-  options: HttpsTlsOptions, folder: string,
+  options: HttpsTlsOptions, folder: string, nowMs: number,
 ): { readonly certificate: LiveCertificate; readonly options: HttpsOptions } | undefined {
   if (!options.enabled) return undefined
   const { verifyClients, requireCertificates } = options
@@ -35,9 +38,12 @@ export function httpsCertificate(
       for (const file of ['certFile', 'keyFile', ...verifyClients ? ['caFile'] as const : []] as const) {
         if (options[file] === '') throw new StartError(`${nameOf(file)} is empty: ${reasonFor(file)}`)
       }
-      return readTlsContext(httpsFiles(options, folder), tlsSettings(options), nameOf('ciphers'))
+      const files = httpsFiles(options, folder)
+      const context = readTlsContext(files, tlsSettings(options), optionOf)
+      const validity = commonValidity(certificatesIn(context.cert))
+      return { context, file: shown(files.cert), validity, problem: null }
     },
-  })
+  }, nowMs)
   const clientCertificates = !verifyClients ? 'ignored' : requireCertificates ? 'required' : 'optional'
   return { certificate, options: { context: certificate, clientCertificates } }
 }
@@ -58,9 +64,12 @@ function httpsFiles(options: HttpsTlsOptions, folder: string): CertificateFiles 
   }
 }
 
-function tlsSettings({ versions, ciphers }: HttpsTlsOptions): TlsSettings {
+function tlsSettings({ versions, ciphers, curves, signatures }: HttpsTlsOptions): TlsSettings {
   return {
-    minVersion: protocols[versions[0]!], maxVersion: protocols[versions.at(-1)!], ...ciphers !== '' && { ciphers },
+    minVersion: protocols[versions[0]!], maxVersion: protocols[versions.at(-1)!],
+    ...ciphers !== '' && { ciphers },
+    ...curves !== '' && { ecdhCurve: curves },
+    ...signatures !== '' && { sigalgs: signatures },
   }
 }
 

@@ -53,10 +53,11 @@ export async function runNode(
   const settings = configuration.settings()
   const options = nodeOptions(settings)
   const processOptions = parseProcessOptions(settings)
-  const certificates = readCertificates(configuration, folder.folder)
+  const certificates = readCertificates(configuration, folder.folder, Date.now())
   const runtime = openRuntime(processOptions, folder.folder, certificates)
   const stopWatching = certificates.watch({
-    clock: runtime.clock, log: runtime.log, onChange: listener => configuration.onChange(listener),
+    clock: runtime.clock, log: runtime.log, metrics: runtime.metrics,
+    onChange: listener => configuration.onChange(listener),
   })
   try {
     const administrators = await prepareAdministrators(configuration, text => parseAdminHash(text) !== null,

@@ -42,7 +42,10 @@ export async function runRecover(
   const processOptions = parseProcessOptions(configuration.settings())
   const directory = dataDirectory(processOptions, folder.folder)
   if (!existsSync(directory)) throw new StartError(`${directory}: there is no such data directory`)
-  const links = clusterCertificate(processOptions, folder.folder)
+  const links = clusterCertificate(processOptions, folder.folder, Date.now())
+  // Members that refuse this node's certificate would be taken for lost ones.
+  const problem = links?.problem(Date.now()) ?? null
+  if (problem !== null) throw new StartError(problem)
   const runtime = openRuntime({ ...processOptions, logLevel: 'error' }, folder.folder, { links, https: undefined })
   // The timers of the runtime do not keep the process alive.
   const alive = setInterval(() => {}, answerMs)

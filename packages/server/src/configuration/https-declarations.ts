@@ -24,17 +24,25 @@ const versions: OptionType<readonly TlsVersionName[]> = {
   format: names => names.join(', '),
 }
 
-/** Cipher suites, separated by colons; empty: the defaults of Node. */
-const cipherSuites: OptionType<string> = {
-  kind: 'list of cipher suites',
-  parse: given => {
-    const items = listedItems(given)
-    if (items.some(item => !/^[!+-]?[\w@+=-]+$/.test(item))) {
-      throw new Error('only the names of cipher suites are allowed, as OpenSSL writes them, separated by colons')
-    }
-    return items.join(':')
-  },
-  format: value => value,
+/** A list of names for OpenSSL, separated by colons; empty: the defaults of Node. */
+function namesOf(kind: string, given: (text: string) => string = text => text): OptionType<string> {
+  return {
+    kind: `list of ${kind}`,
+    parse: text => {
+      const items = listedItems(given(text))
+      if (items.some(item => !/^[!+-]?[\w@+=?*-]+$/.test(item))) {
+        throw new Error(`only the names of ${kind} are allowed, as OpenSSL writes them, separated by colons`)
+      }
+      return items.join(':')
+    },
+    format: value => value,
+  }
+}
+
+/** Replaces the pairs that Erlang has for signature algorithms of TLS 1.2: `{sha512, ecdsa}`. */
+function pairsReplaced(given: string): string {
+  return given.replace(/\{\s*(sha\d*)\s*,\s*(\w+)\s*\}/g, (_, hash: string, key: string) =>
+    `${key.toUpperCase()}+${hash === 'sha' ? 'SHA1' : hash.toUpperCase()}`)
 }
 
 export const httpsDeclarations = {
@@ -112,10 +120,26 @@ export const httpsDeclarations = {
     help: 'Versions of TLS that are spoken.',
   }),
 
-  ciphers: option('ssl/ciphers', cipherSuites, {
+  ciphers: option('ssl/ciphers', namesOf('cipher suites'), {
     default: '',
     effect: 'live',
     filesOnly: true,
     help: 'Cipher suites that are used, as OpenSSL names them, the preferred one first. Empty: those of Node.',
+  }),
+
+  curves: option('ssl/ecc_curves', namesOf('curves'), {
+    default: '',
+    effect: 'live',
+    filesOnly: true,
+    help: 'Curves and other groups for the exchange of keys, as OpenSSL names them, such as X25519, P-256 or '
+      + 'X25519MLKEM768. Empty: those of Node.',
+  }),
+
+  signatures: option('ssl/signature_algs', namesOf('signature algorithms', pairsReplaced), {
+    default: '',
+    effect: 'live',
+    filesOnly: true,
+    help: 'Signature algorithms of handshakes, as OpenSSL names them, such as ecdsa_secp256r1_sha256 or ECDSA+SHA256, '
+      + 'or in the form of CouchDB: {sha256, ecdsa}. Empty: those of Node.',
   }),
 }
