@@ -2,7 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { isNode, makeAuthority, makeCertificate, requireOpenssl } from './authority.mjs'
+import {
+  isNode, makeAuthority, makeCertificate, requireOpenssl,
+} from '../../packages/server/src/command-line/certificate-authority.ts'
 
 const usage = `usage: scripts/make-certificates --nodes NODE,... --out FOLDER [--days N] [--renew]
 

@@ -1,4 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import {
+  existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -7,7 +10,7 @@ import type { ClusterRequest } from '../src/command-line/cluster-record.ts'
 import { StartError } from '../src/command-line/flags.ts'
 import { folderProblem } from '../src/command-line/folder-problem.ts'
 
-const plain: ClusterRequest = { nodes: 3, port: 7000, administrator: null, fresh: false }
+const plain: ClusterRequest = { nodes: 3, port: 7000, administrator: null, tls: false, fresh: false }
 const allFree = async (): Promise<void> => {}
 const allBusy = async (): Promise<void> => { throw new StartError('a port is in use') }
 
@@ -98,6 +101,31 @@ describe('the data folder of a local cluster', () => {
       'seedlist = 127.0.0.1:18000,127.0.0.1:18001,127.0.0.1:18002',
     )
     await moved.lock.release()
+  })
+
+  it('gets certificates with --tls, which later starts use again until a fresh start without it', async () => {
+    const start = async (request: ClusterRequest): Promise<ReturnType<typeof prepareCluster>> => {
+      const started = await prepareCluster(folder, request, allFree)
+      await started.lock.release()
+      return started
+    }
+    const first = await start({ ...plain, tls: true })
+    expect(first.nodes.map(({ httpsPort }) => httpsPort)).to.deep.equal([8000, 8001, 8002])
+    const authority = new X509Certificate(readFileSync(first.authority!))
+    for (const { name, folder: own } of first.nodes) {
+      const certificate = new X509Certificate(readFileSync(join(own, 'tls/certificate.pem')))
+      expect(certificate.checkIssued(authority)).to.equal(true)
+      expect(certificate.subjectAltName).to.equal(`URI:sectional:${name}, IP Address:127.0.0.1, DNS:localhost`)
+      expect(statSync(join(own, 'tls/key.pem')).mode & 0o777).to.equal(0o600)
+      expect(readFileSync(join(own, 'cluster.ini'), 'utf8')).to.match(/\[ssl\]\nenable = true\nport = 800/)
+    }
+    const made = contents(folder)
+    const second = await start({ ...plain, nodes: null, port: null })
+    expect(second.authority).to.equal(first.authority)
+    expect(contents(folder)).to.deep.equal(made)
+    const fresh = await start({ ...plain, fresh: true })
+    expect(fresh.authority).to.equal(null)
+    expect(Object.keys(contents(folder)).filter(path => path.endsWith('.pem'))).to.deep.equal([])
   })
 
   it('names the path, the cause and a remedy when the file system refuses', () => {

@@ -17,6 +17,8 @@ export const clusterUsage = `  sectional cluster        runs a cluster of nodes 
                            can see it in the list of processes; these they cannot:
     --admin-file FILE      reads NAME:PASSWORD from the first line of a file
     ${administratorVariable}        environment variable with NAME:PASSWORD
+    --tls                  also serve HTTPS (the HTTP port plus 1000), and use TLS between the nodes, with
+                           certificates of a private authority in the data folder; needs the command openssl
     --data FOLDER          where data, configuration and logs are kept (default ./data)
     --fresh                removes the data that the folder holds`
 
@@ -29,7 +31,8 @@ const slowStartMs = 30_000
 export async function runCluster(words: readonly string[]): Promise<number> {
   const flags = parseFlags(words, {
     nodes: { type: 'string' }, port: { type: 'string' }, admin: { type: 'string' },
-    'admin-file': { type: 'string' }, data: { type: 'string' }, fresh: { type: 'boolean' },
+    'admin-file': { type: 'string' }, tls: { type: 'boolean' }, data: { type: 'string' },
+    fresh: { type: 'boolean' },
   })
   if (flags.nodes !== undefined && !['1', '3', '5'].includes(flags.nodes)) {
     throw new UsageError(`--nodes ${flags.nodes}: only 1, 3 and 5 are allowed`)
@@ -38,6 +41,7 @@ export async function runCluster(words: readonly string[]): Promise<number> {
     nodes: flags.nodes === undefined ? null : Number(flags.nodes),
     port: flags.port === undefined ? null : integerFlag('port', flags.port, 1, portMax),
     administrator: chooseAdministrator({ admin: flags.admin, file: flags['admin-file'] }, process.env),
+    tls: flags.tls ?? false,
     fresh: flags.fresh ?? false,
   }, checkPorts)
 
@@ -80,7 +84,7 @@ function isFree(port: number): Promise<boolean> {
   })
 }
 
-async function announceWhenReady({ administrator, nodes }: ClusterPlan, stop: StopSignal): Promise<void> {
+async function announceWhenReady({ administrator, nodes, authority }: ClusterPlan, stop: StopSignal): Promise<void> {
   const startedAt = performance.now()
   const waiting = new Set(nodes)
   let slow = false
@@ -94,7 +98,11 @@ async function announceWhenReady({ administrator, nodes }: ClusterPlan, stop: St
   }
   if (stop.asked) return
   console.log(`Sectional is ready (${((performance.now() - startedAt) / 1000).toFixed(1)} s):`)
-  for (const node of nodes) console.log(`  ${node.name.padEnd(18)} http://127.0.0.1:${node.httpPort}`)
+  for (const { name, httpPort, httpsPort } of nodes) {
+    const secure = httpsPort === null ? '' : `   https://127.0.0.1:${httpsPort}`
+    console.log(`  ${name.padEnd(18)} http://127.0.0.1:${httpPort}${secure}`)
+  }
+  if (authority !== null) console.log(`Certificate for clients of HTTPS (curl --cacert): ${authority}`)
   console.log(`Administrator: ${administrator.name}   password: ${administrator.password}`)
   console.log('Ctrl-C stops the cluster; its data is kept.')
 }

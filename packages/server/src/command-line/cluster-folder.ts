@@ -6,12 +6,13 @@ import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeDirectory } from '@sectional/runtime'
 import { editIni } from '../configuration/ini-file.ts'
-import { nextRecord, readRecord, recordName } from './cluster-record.ts'
+import { httpsPortDistance, nextRecord, readRecord, recordName } from './cluster-record.ts'
 import type { Administrator, ClusterRecord, ClusterRequest } from './cluster-record.ts'
 import { changesPath } from './configuration-folder.ts'
 import { writeDurably } from './durable-file.ts'
 import { lockFolder, type FolderLock } from './folder-lock.ts'
 import { folderProblem } from './folder-problem.ts'
+import { authorityFolder, authorityPath, prepareCertificates, requireTool, tlsSettings } from './local-certificates.ts'
 
 export interface PlannedNode {
   readonly name: string
@@ -21,9 +22,16 @@ export interface PlannedNode {
   readonly logFile: string
   readonly httpPort: number
   readonly clusterPort: number
+  /** null without TLS. */
+  readonly httpsPort: number | null
 }
 
-export interface ClusterPlan { readonly administrator: Administrator; readonly nodes: readonly PlannedNode[] }
+export interface ClusterPlan {
+  readonly administrator: Administrator
+  readonly nodes: readonly PlannedNode[]
+  /** The file with the certificate that clients of HTTPS need; null without TLS. */
+  readonly authority: string | null
+}
 
 export interface PreparedCluster extends ClusterPlan {
   /** Held while the cluster runs. */
@@ -48,6 +56,7 @@ interface Plan extends ClusterPlan {
 export async function prepareCluster(
   folder: string, request: ClusterRequest, checkPorts: (ports: ReadonlySet<number>) => Promise<void>,
 ): Promise<PreparedCluster> {
+  if (request.tls) requireTool()
   if (readRecord(folder) === null) {
     // Check the ports before the lock, which would create the folder. A refused start must not create it.
     await checkPorts(plan(folder, request).ports)
@@ -55,12 +64,13 @@ export async function prepareCluster(
   }
   const lock = await lockFolder(folder)
   try {
-    const { kept, record, administrator, nodes, ports } = plan(folder, request)
+    const { kept, record, administrator, nodes, authority, ports } = plan(folder, request)
     await checkPorts(ports)
     if (request.fresh) removeCluster(folder)
     await writeDurably(join(folder, recordName), JSON.stringify(record, null, 2) + '\n')
     for (const node of nodes) await writeConfiguration(node, record, nodes, kept)
-    return { administrator, nodes, lock }
+    if (authority !== null) await prepareCertificates(folder, nodes)
+    return { administrator, nodes, authority, lock }
   } catch (error) {
     await lock.release()
     throw folderProblem(error, `${folder} cannot be prepared`)
@@ -83,8 +93,10 @@ function plan(folder: string, request: ClusterRequest): Plan {
   const nodes = planNodes(folder, record)
   // Check the ports of the removed data too: its nodes may still run although their supervisor has ended.
   const old = request.fresh && earlier !== null ? planNodes(folder, earlier) : []
-  const ports = new Set([...nodes, ...old].flatMap(node => [node.httpPort, node.clusterPort]))
-  return { administrator: record.administrator, nodes, kept, record, ports }
+  const ports = new Set([...nodes, ...old].flatMap(({ httpPort, clusterPort, httpsPort }) =>
+    [httpPort, clusterPort, ...httpsPort === null ? [] : [httpsPort]]))
+  const authority = record.tls === true ? authorityPath(folder) : null
+  return { administrator: record.administrator, nodes, authority, kept, record, ports }
 }
 
 function planNodes(folder: string, record: ClusterRecord): readonly PlannedNode[] {
@@ -98,6 +110,7 @@ function planNodes(folder: string, record: ClusterRecord): readonly PlannedNode[
       logFile: join(nodeFolder, 'node.log'),
       httpPort: record.port + index,
       clusterPort: record.clusterPort + index,
+      httpsPort: record.tls === true ? record.port + httpsPortDistance + index : null,
     }
   })
 }
@@ -118,6 +131,7 @@ async function writeConfiguration(
     ['cluster', 'port', String(node.clusterPort)],
     ['cluster', 'seedlist', seeds],
     ['cluster', 'secret', record.secret],
+    ...node.httpsPort === null ? [] : tlsSettings(node.httpsPort),
   ]
   const head = '; Written by `sectional cluster` at each start; put your own settings into local.ini beside it.\n'
   await writeDurably(
@@ -140,6 +154,7 @@ async function writeConfiguration(
 /** Removes only what `prepareCluster` and its nodes created. */
 function removeCluster(folder: string): void {
   for (const name of readdirSync(folder)) {
-    if (name === recordName || /^node\d+$/.test(name)) rmSync(join(folder, name), { recursive: true })
+    if (![recordName, authorityFolder].includes(name) && !/^node\d+$/.test(name)) continue
+    rmSync(join(folder, name), { recursive: true })
   }
 }

@@ -9,6 +9,8 @@ import { lockName } from './folder-lock.ts'
 
 /** The difference between the cluster port and the HTTP port of a node. */
 const clusterPortDistance = 10_000
+/** The difference between the HTTPS port and the HTTP port of a node. */
+export const httpsPortDistance = 1000
 const defaultPort = nodeDeclarations.httpPort.default
 const defaultNodes = 3
 const passwordBytes = 15
@@ -26,6 +28,8 @@ export interface ClusterRecord {
   readonly clusterPort: number
   readonly secret: string
   readonly administrator: Administrator
+  /** Whether nodes serve HTTPS, and speak TLS to each other. Absent in records of earlier versions. */
+  readonly tls?: boolean
 }
 
 export interface ClusterRequest {
@@ -34,6 +38,8 @@ export interface ClusterRequest {
   /** The HTTP port of the first node; null selects the stored one, or the default port of a single node. */
   readonly port: number | null
   readonly administrator: Administrator | null
+  /** Turns TLS on; otherwise it stays as it is. */
+  readonly tls: boolean
   readonly fresh: boolean
 }
 
@@ -100,5 +106,6 @@ export function nextRecord(folder: string, earlier: ClusterRecord | null, reques
     secret: earlier?.secret ?? randomBytes(secretBytes).toString('hex'),
     administrator: request.administrator ?? earlier?.administrator
       ?? { name: 'admin', password: randomBytes(passwordBytes).toString('base64url') },
+    tls: request.tls || earlier?.tls === true,
   }
 }
