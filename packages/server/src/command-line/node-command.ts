@@ -14,7 +14,7 @@ import { readCertificates, type Certificates } from './certificates.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
 import { StartError, UsageError, parseFlags } from './flags.ts'
 import { folderProblem } from './folder-problem.ts'
-import { packageVersion } from './package-files.ts'
+import { packageVersion, wantedNode } from './package-files.ts'
 import { setV8Flags } from './v8-flags.ts'
 
 export const nodeUsage = `  sectional node           runs one node until SIGINT or SIGTERM
@@ -69,6 +69,11 @@ export async function runNode(
     const { advertised, seeds } = options.cluster
     const tls = certificates.links !== undefined
     runtime.log.info({ version, administrators: administrators.length, cluster: advertised, seeds, tls }, 'starting')
+    const wanted = wantedNode(process.versions.node)
+    if (wanted !== null) {
+      const found = process.versions.node
+      runtime.log.warn({ found, wanted }, 'this Node.js lacks security fixes: install a version that has them')
+    }
     for (const { section, key, nearest } of unknownOptions(configuration.settings())) {
       runtime.log.warn({ section, key, nearest }, 'an unknown option of the configuration has no effect')
     }
