@@ -1,5 +1,6 @@
 /** The options of the HTTPS listener. Lists may have the form of CouchDB: `['tlsv1.2', 'tlsv1.3']`. */
 import { flag, integer, option, text, type OptionType } from '@sectional/core/options'
+import { optionalHost } from './address.ts'
 
 /** The names of CouchDB. Earlier versions are not spoken (RFC 8996). */
 const versionNames = ['tlsv1.2', 'tlsv1.3'] as const
@@ -54,7 +55,7 @@ export const httpsDeclarations = {
   }),
 
   /** Empty: that of HTTP. */
-  host: option('ssl/bind_address', text, {
+  host: option('ssl/bind_address', optionalHost, {
     default: '',
     effect: 'restart',
     filesOnly: true,

@@ -51,6 +51,8 @@ interface Layers {
   readonly unsaved: ReadonlySet<string>
 }
 
+/** Characters of a wrong value that an error shows. */
+const shownMax = 100
 /** Problems of which a refused reload reports the texts. */
 const reportedProblemsMax = 10
 
@@ -377,7 +379,10 @@ function hasSetting(settings: Settings, section: string, key: string): boolean {
 function checkSetting(section: string, key: string, value: string): void {
   refuseFilesOnly(section, key)
   const problem = settingProblem(section, key, value)
-  if (problem !== null) throw new ApiError('bad_request', `${section}/${key}: ${problem}`)
+  if (problem !== null) {
+    const shown = isLoggedSetting(section, key) ? JSON.stringify(value.slice(0, shownMax)) : '****'
+    throw new ApiError('bad_request', `${section}/${key} = ${shown}: ${problem}`)
+  }
   if (!fitsIni(section, key, value)) {
     throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line `
       + 'break, a ";" after a blank, or a name that would be read back differently')

@@ -1,6 +1,6 @@
 /** The options that the server itself reads when the node starts: its name, its addresses and its data directory. */
 import { choice, integer, list, option, text } from '@sectional/core/options'
-import { address } from './address.ts'
+import { address, host } from './address.ts'
 
 export const secretLengthMin = 32
 
@@ -39,7 +39,7 @@ export const nodeDeclarations = {
       + 'the same on every node. It is required if seedlist names another node.',
   }),
 
-  clusterHost: option('cluster/bind_address', text, {
+  clusterHost: option('cluster/bind_address', host, {
     default: '127.0.0.1',
     effect: 'restart',
     help: 'Address on which the cluster listener accepts connections of other nodes.',
@@ -98,7 +98,7 @@ export const nodeDeclarations = {
     help: "Folder of the node's data, relative to the folder of its configuration.",
   }),
 
-  httpHost: option('chttpd/bind_address', text, {
+  httpHost: option('chttpd/bind_address', host, {
     default: '127.0.0.1',
     effect: 'restart',
     help: 'Address on which the HTTP API listens.',
