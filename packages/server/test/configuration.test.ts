@@ -51,7 +51,10 @@ describe('INI files', () => {
     expect(editIni(text, 'a', 'x', '3')).to.equal('[a]\n; why\nx = 3\n\n[b]\ny = 2\n')
     expect(editIni(text, 'a', 'z', '3')).to.equal('[a]\n; why\nx = 1\nz = 3\n\n[b]\ny = 2\n')
     expect(editIni(text, 'c', 'z', '3')).to.equal('[a]\n; why\nx = 1\n\n[b]\ny = 2\n\n[c]\nz = 3\n')
-    expect(editIni(text, 'b', 'y', null)).to.equal('[a]\n; why\nx = 1\n\n[b]\n')
+    expect(editIni(text, 'b', 'y', null)).to.equal('[a]\n; why\nx = 1\n')
+    expect(editIni(text, 'a', 'x', null)).to.equal('[a]\n; why\n\n[b]\ny = 2\n')
+    expect(editIni('[a]\nx = 1\n\n[b]\n\n', 'a', 'x', null)).to.equal('[b]\n')
+    expect(editIni(`${text}\n[c]\n`, 'c', 'x', null)).to.equal(`${text}\n[c]\n`)
     expect(editIni('', 'a', 'x', '1')).to.equal('[a]\nx = 1\n')
   })
 
@@ -64,8 +67,11 @@ describe('INI files', () => {
       for (const [section, key, value] of edits) {
         if (!fitsIni(section, key, value ?? '')) continue
         text = editIni(text, section, key, value)
-        if (value === null) expected.get(section)?.delete(key)
-        else expected.set(section, (expected.get(section) ?? new Map()).set(key, value))
+        const keys = expected.get(section)
+        if (value === null) {
+          if (keys?.delete(key) && keys.size === 0) expected.delete(section)
+        }
+        else expected.set(section, (keys ?? new Map()).set(key, value))
       }
       expect(parseIni(text)).to.deep.equal(expected)
     }))
@@ -220,7 +226,7 @@ describe('the live configuration', () => {
     await configuration.delete('cluster', 'q', { persist: true })
     expect(configuration.get('cluster', 'q')).to.equal('8')
     expect(files.contents.map(content => content.text)).to.deep.equal([
-      '[cluster]\nq = 8\n', '; mine\n[cluster]\nq = 2\n', '[cluster]\n',
+      '[cluster]\nq = 8\n', '; mine\n[cluster]\nq = 2\n', '',
     ])
     await configuration.reload()
     expect(configuration.get('cluster', 'q')).to.equal('2')

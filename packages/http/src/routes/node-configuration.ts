@@ -4,6 +4,7 @@ import { hashAdminPassword, parseAdminHash } from '../authentication/admin-passw
 import { readJsonBytes } from '../messages/body.ts'
 import type { ChangeAuthor, ConfigurationQuestion } from '../configuration/configuration-question.ts'
 import { askNode } from '../configuration/node-questions.ts'
+import { checkSettingLength } from '../configuration/setting-limits.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -29,6 +30,7 @@ export async function putConfigurationValue(request: RequestContext, services: S
   const given = parseJson(body)
   let value = (typeof given === 'string' ? given : JSON.stringify(parseExactly(Buffer.from(body)
     .toString('utf8')))).trim()
+  checkSettingLength(section, key, value)
   const plainPassword = section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null
   if (plainPassword) value = await hashAdminPassword(key, value, {
     iterations: services.options.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,

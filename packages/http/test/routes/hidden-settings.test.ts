@@ -3,6 +3,27 @@ import { MemoryNode } from '../memory-node.ts'
 
 const base = '/_node/_local/_config'
 
+describe('settings in the configuration API', () => {
+  let node: MemoryNode
+  beforeEach(() => { node = new MemoryNode({ nodes: ['node1@127.0.0.1', 'node2@127.0.0.1'] }) })
+  afterEach(() => node.stop())
+
+  it('are refused when they are very long, before a password is hashed or another node is asked', async () => {
+    const long = JSON.stringify('x'.repeat(16_385))
+    const hashed = node.machine.pbkdf2Calls
+    for (const path of [`${base}/x/y`, `${base}/admins/anna`, '/_node/node2@127.0.0.1/_config/x/y']) {
+      const { status, json } = await node.put(path, long)
+      expect([status, json.error], path).to.deep.equal([400, 'bad_request'])
+      expect(json.reason).to.include('the value has 16385 characters; over HTTP it may have 16384.')
+    }
+    const named = await node.put(`${base}/${'s'.repeat(300)}/${'k'.repeat(300)}`, '"x"')
+    expect([named.status, named.json.reason.length < 300]).to.deep.equal([400, true])
+    // The login of the first request is the only hash.
+    expect([node.machine.pbkdf2Calls - hashed, node.control.asked.length]).to.deep.equal([1, 0])
+    expect((await node.put(`${base}/x/y`, JSON.stringify('x'.repeat(16_384)))).status).to.equal(200)
+  })
+})
+
 describe('secrets in the configuration API', () => {
   let node: MemoryNode
   beforeEach(() => { node = new MemoryNode() })

@@ -65,7 +65,10 @@ export function fitsIni(section: string, key: string, value: string): boolean {
   return parsed.size === 1 && parsed.get(section)?.get(key) === value
 }
 
-/** Replaces the last occurrence of the setting, or adds it to its section. `null` removes all occurrences. */
+/**
+ * Replaces the last occurrence of the setting, or adds it to its section. `null` removes all occurrences, and then the
+ * section if nothing is left in it.
+ */
 export function editIni(text: string, section: string, key: string, value: string | null): string {
   const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
   const found: number[] = []
@@ -78,13 +81,34 @@ export function editIni(text: string, section: string, key: string, value: strin
     lastOfSection = index
     if (line.kind === 'setting' && line.key === key) found.push(index)
   })
-  if (value === null) return joinLines(lines.filter((_, index) => !found.includes(index)))
+  if (value === null) {
+    if (found.length === 0) return text
+    return joinLines(withoutEmptySection(lines.filter((_, index) => !found.includes(index)), section))
+  }
   const setting = `${key} = ${value}`
   const last = found.at(-1)
   if (last !== undefined) lines[last] = setting
   else if (lastOfSection >= 0) lines.splice(lastOfSection + 1, 0, setting)
   else lines.push(...(lines.length > 0 ? [''] : []), `[${section}]`, setting)
   return joinLines(lines)
+}
+
+function withoutEmptySection(lines: readonly string[], section: string): readonly string[] {
+  const left: string[] = []
+  for (let at = 0; at < lines.length; at++) {
+    const heading = parseLine(lines[at]!)
+    if (heading.kind === 'section' && heading.name === section) {
+      let next = at + 1
+      while (next < lines.length && lines[next]!.trim() === '') next++
+      if (next === lines.length || parseLine(lines[next]!).kind === 'section') {
+        at = next - 1
+        continue
+      }
+    }
+    left.push(lines[at]!)
+  }
+  while (left.at(-1)?.trim() === '') left.pop()
+  return left
 }
 
 function joinLines(lines: readonly string[]): string {

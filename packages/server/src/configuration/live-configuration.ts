@@ -2,9 +2,11 @@
 import { ApiError } from '@sectional/core'
 import { LiveOptions } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
-import { accessProblem, type Configuration, type ConfigurationSections } from '@sectional/http'
+import {
+  accessProblem, checkSettingLength, settingsAddedMax, type Configuration, type ConfigurationSections,
+} from '@sectional/http'
 import { findProblems, startProblem } from './configuration-problems.ts'
-import { findOpenSection } from './declarations.ts'
+import { findOpenSection, findOption } from './declarations.ts'
 import { editIni, fitsIni, parseIni } from './ini-file.ts'
 import { isLoggedSetting, isSecretSetting } from './secret-settings.ts'
 import {
@@ -140,6 +142,7 @@ export class LiveConfiguration implements Configuration {
     checkSetting(section, key, value)
     if (persist && this.isShared(section, key)) return this.#share(section, key, value)
     return this.#exclusively(async () => {
+      await this.#checkCount(section, key)
       const own = combineSettings(this.#own)
       putSetting(own, section, key, value)
       this.#checkStart(own, section, key)
@@ -283,6 +286,19 @@ export class LiveConfiguration implements Configuration {
     for (const listener of [...this.#listeners]) listener()
   }
 
+  /**
+   * Declared settings are not limited, since their number is.
+   * @throws ApiError `bad_request` for a new setting when as many have been added over HTTP as may be
+   */
+  async #checkCount(section: string, key: string): Promise<void> {
+    if (findOption(section, key) !== undefined || hasSetting(this.#settings, section, key)) return
+    const changes = (await this.#files.read()).findLast(file => !file.shipped)!
+    const saved = [...parseIni(changes.text).values()].reduce((sum, keys) => sum + keys.size, 0)
+    if (saved + this.#unsaved.size < settingsAddedMax) return
+    throw new ApiError('bad_request', `${section}/${key}: this node has ${settingsAddedMax} settings that were changed `
+      + 'over HTTP, and may have no more. Remove some, or write it to a configuration file of the node.')
+  }
+
   /** @throws ApiError `bad_request` when a node with these settings would not start */
   #checkStart(own: Settings, section: string, key: string): void {
     const error = startProblem(combineSettings(this.#defaults, this.#shared, own))
@@ -378,6 +394,7 @@ function hasSetting(settings: Settings, section: string, key: string): boolean {
 /** @throws ApiError for a value that the option refuses, or that files or HTTP must not set */
 function checkSetting(section: string, key: string, value: string): void {
   refuseFilesOnly(section, key)
+  checkSettingLength(section, key, value)
   const problem = settingProblem(section, key, value)
   if (problem !== null) {
     const shown = isLoggedSetting(section, key) ? JSON.stringify(value.slice(0, shownMax)) : '****'

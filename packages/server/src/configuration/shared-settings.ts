@@ -4,16 +4,15 @@
  */
 import type { ControlPlane } from '@sectional/cluster'
 import { ApiError } from '@sectional/core'
+import { checkSettingLength } from '@sectional/http'
 import { isClusterWide, putSetting, settingProblem, type EditableSettings, type Settings } from './settings.ts'
 
 /** The section of the metadata that contains the settings, with `section/key` as the key. */
 const metadataSection = 'config'
 const prefix = `${metadataSection}/`
 
-/** Every node keeps these settings in memory and in each snapshot of the metadata, so they are bounded. */
+/** Every node keeps these settings in memory and in each snapshot of the metadata. Their lengths are bounded, too. */
 const settingsMax = 1000
-const nameLengthMax = 512
-const valueLengthMax = 16_384
 
 export class SharedSettings {
   readonly #control: Pick<ControlPlane, 'state' | 'setSetting' | 'onChange'>
@@ -44,12 +43,10 @@ export class SharedSettings {
     const name = `${section}/${key}`
     const names = Object.keys(this.#control.state()?.settings ?? {}).filter(known => known.startsWith(prefix))
     if (value !== null && names.length >= settingsMax && !names.includes(prefix + name)) {
-      throw new ApiError('bad_request', `${name}: all nodes together may have ${settingsMax} such settings`)
+      throw new ApiError('bad_request', `${name}: all nodes together have ${settingsMax} settings, and may have no `
+        + 'more. Remove some, or write it to the configuration files of the nodes.')
     }
-    if (name.length > nameLengthMax || (value?.length ?? 0) > valueLengthMax) {
-      throw new ApiError('bad_request', `${name.slice(0, nameLengthMax)}: a setting of all nodes may have a name of `
-        + `${nameLengthMax} characters, and a value of ${valueLengthMax}`)
-    }
+    if (value !== null) checkSettingLength(section, key, value)
     await this.#control.setSetting(metadataSection, name, value)
   }
 
