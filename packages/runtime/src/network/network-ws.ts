@@ -10,7 +10,7 @@ import { defaultMaxFrameBytes, formatAddress } from './network.ts'
 import { certifiedNamesOf } from '../tls/certified-names.ts'
 import type { TlsContext, TlsContextSource } from '../tls/tls-context.ts'
 import { PendingHandshakes } from '../tls/pending-handshakes.ts'
-import { tlsMismatch } from './tls-mismatch.ts'
+import { tlsProblem } from './tls-problem.ts'
 
 const path = '/sectional'
 /** The maximum number of sockets of one listener, including those whose handshake is in progress. */
@@ -114,10 +114,8 @@ export class WebSocketNetwork implements Network {
       options.signal?.addEventListener('abort', abort, { once: true })
       this.#attempts.add(fail)
       socket.on('error', error => {
-        void tlsMismatch(error, address, this.#tls !== undefined).then(mismatch => {
-          const reason = mismatch === null
-            ? reasonOf(error)
-            : `${mismatch}; cluster/tls_key_file must be set on every node or on none`
+        void tlsProblem(error, address, this.#tls !== undefined).then(problem => {
+          const reason = problem ?? reasonOf(error)
           fail(new Error(`${name} cannot be reached: ${reason}`, { cause: error }))
         })
       })

@@ -7,7 +7,7 @@ import type { Connection } from '../../src/network/network.ts'
 import { networkSuite } from '../../src/network/network-suite.ts'
 import { WebSocketNetwork } from '../../src/network/network-ws.ts'
 import { fixedTlsContext } from '../../src/tls/tls-context.ts'
-import { testAuthority } from '../../src/tls/test-certificates.ts'
+import { testAuthority, type TestIdentity } from '../../src/tls/test-certificates.ts'
 
 const create = (options: object) => async (maxFrameBytes: number) => ({
   a: new WebSocketNetwork({ ...options, maxFrameBytes }), b: new WebSocketNetwork({ ...options, maxFrameBytes }),
@@ -60,6 +60,26 @@ describe('WebSocketNetwork', () => {
     socket.send('text')
     expect((await once(socket, 'close'))[0]).to.equal(1003)
     expect(await reason).to.equal('the peer sent a text frame')
+  })
+
+  it('says whose certificate was refused, and why', async () => {
+    const [ours, theirs] = ['cluster', 'stranger'].map(name => testAuthority(name).identity)
+    const expired = testAuthority('cluster').issue({ notAfter: '20250101000000' })
+    const reach = async (from: TestIdentity, to: TestIdentity): Promise<string> => {
+      const [caller, called] = [from, to].map(tls => new WebSocketNetwork({ tls: fixedTlsContext(tls) }))
+      const { address } = await called!.listen(anyPort, () => {})
+      const reason = await caller!.connect(address, { timeoutMs: 5000 })
+        .then(() => 'connected', (error: Error) => error.message)
+      for (const used of [caller!, called!]) used.revoke()
+      return reason
+    }
+    expect(await reach(ours!, { ...theirs!, ca: ours!.ca })).to.match(
+      /cannot be reached: no authority in cluster\/tls_ca_file of this node has signed its certificate$/,
+    )
+    expect(await reach(ours!, expired)).to.match(/its certificate, .* has expired or is not valid yet$/)
+    for (const refused of [{ ...theirs!, ca: ours!.ca }, expired]) {
+      expect(await reach(refused, ours!)).to.match(/If this repeats, it refuses the certificate of this node/)
+    }
   })
 
   it('refuses a peer whose certificate another authority signed, or that has none', async () => {
