@@ -11,6 +11,7 @@ export { checkSettingLength, settingsAddedMax } from './configuration/setting-li
 export { answerNodeQuestion } from './configuration/node-questions.ts'
 export type { ConfigurationQuestion } from './configuration/configuration-question.ts'
 export { accessProblem } from './authentication/administrator-access.ts'
+export { checkCredentialName } from './authentication/basic-credentials.ts'
 export { hashAdminPassword, parseAdminHash } from './authentication/admin-password.ts'
 export type { PasswordHash } from './authentication/password-hash.ts'
 export { parseVirtualHost, virtualHostsSection } from './request/virtual-host.ts'

@@ -26,7 +26,10 @@ describe('the administrator of a new cluster', () => {
   })
 
   it('is refused in another form, with a message that does not show it', () => {
-    const wrong = [{ file: write('geheim') }, { admin: ':geheim' }, { admin: 'a:b', file: 'f' }, { file: '/nowhere' }]
+    const wrong = [
+      { file: write('geheim') }, { admin: ':geheim' }, { admin: 'a\u0007:geheim' }, { admin: '#a:geheim' },
+      { admin: 'a:b', file: 'f' }, { file: '/nowhere' },
+    ]
     for (const flags of wrong) {
       expect(() => chooseAdministrator(flags, {})).to.throw(UsageError)
         .with.property('message').that.does.not.match(/geheim/)

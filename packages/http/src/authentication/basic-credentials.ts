@@ -5,6 +5,8 @@ export interface BasicCredentials { readonly name: string; readonly password: st
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const scheme = /^basic\s+/i
+/** Neither Basic credentials (RFC 7617) nor the value of the session cookie can have such names. */
+const unusableName = /:|\p{Cc}|\p{Cs}/u
 
 /**
  * Returns null when the header has another scheme, or credentials that mean "logged out" (`_:_`, or no colon).
@@ -20,4 +22,14 @@ export function parseBasicCredentials(authorization: string): BasicCredentials |
   const colon = text.indexOf(':')
   if (colon < 0 || text === '_:_') return null
   return { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+/**
+ * Checks the name of an administrator.
+ * @throws Error when nobody could log in with it
+ */
+export function checkCredentialName(name: string): void {
+  if (name !== '' && !unusableName.test(name)) return
+  throw new Error('a name must not be empty, nor have a colon or a control character: Basic credentials and session '
+    + 'cookies end the name at the first colon, so nobody could log in')
 }

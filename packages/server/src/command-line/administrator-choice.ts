@@ -34,10 +34,10 @@ function firstLine(file: string): string {
 function parseAdministrator(text: string, source: string): Administrator {
   const colon = text.indexOf(':')
   const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
-  if (colon < 1 || password === '' || /[\s=;\]]/.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password)
+  if (colon < 1 || password === '' || /[\s=;\]\p{Cc}\p{Cs}]|^#/u.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password)
     || /^-(pbkdf2|hashed)/.test(password)) {
-    throw new UsageError(`${source}: must be NAME:PASSWORD with a name without blanks, "=", ";" and "]", `
-      + 'and a password without line breaks and without blanks at its ends')
+    throw new UsageError(`${source}: must be NAME:PASSWORD with a name without blanks, control characters, "=", ";" `
+      + 'and "]", and a password without line breaks and without blanks at its ends')
   }
   return { name, password }
 }

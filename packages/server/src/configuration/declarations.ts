@@ -4,7 +4,7 @@ import {
 } from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
 import {
-  httpDeclarations, parseTokenKey, tokenKeysSection, parseVirtualHost, virtualHostsSection,
+  checkCredentialName, httpDeclarations, parseTokenKey, tokenKeysSection, parseVirtualHost, virtualHostsSection,
 } from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
 import { compactionDeclarations, indexDeclarations, reduceDeclarations } from '@sectional/shard'
@@ -33,10 +33,11 @@ interface OpenSection {
 export const openSections: Readonly<Record<string, OpenSection>> = {
   admins: {
     help: 'Server administrators: name = password. A password in plain text is replaced by its hash when the node '
-      + 'starts or reloads its configuration. A change over HTTP applies to all nodes.',
+      + 'starts or reloads its configuration. A name must not have a colon or a control character. A change over HTTP '
+      + 'applies to all nodes.',
     secret: false,
     logged: false,
-    check: () => {},
+    check: checkCredentialName,
   },
   [tokenKeysSection]: {
     help: 'Keys of signed tokens: hmac:ID = a secret in Base64; rsa:ID, ec:ID or eddsa:ID = a public key in PEM '
