@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { ApiError } from '@sectional/core'
 import type { ClusterState } from '@sectional/cluster'
 import { httpDeclarations } from '@sectional/http'
+import { MemoryLog } from '@sectional/runtime'
 import { defaultCompactionOptions } from '@sectional/shard'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -11,7 +12,7 @@ import { declaredOptions } from '../src/configuration/declarations.ts'
 import { editIni, fitsIni, parseIni } from '../src/configuration/ini-file.ts'
 import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
-import { unknownOptions } from '../src/configuration/unknown-options.ts'
+import { warnOfUnknownOptions } from '../src/configuration/unknown-options.ts'
 import {
   combineSettings, ConfigurationError, layerSettings, putSetting, type IniFile, type Settings,
 } from '../src/configuration/settings.ts'
@@ -98,11 +99,13 @@ describe('settings', () => {
     expect(() => nodeOptions(settings)).to.throw(ConfigurationError, problems.join('\n'))
   })
 
-  it('that are not declared are reported, each with the declared one that was probably meant', () => {
+  it('that are not declared are reported, each with the declared one that was probably meant', async () => {
     const text = '[chttpd]\nportt = 1\nzzzzzz = 1\nport = 1\n[couchdb]\nbind_adress = x\nport = 2\n'
       + '[chttp]\nmax_uri_length = 5\n[admins]\nanna = pw\n[vendor]\nname = x\n'
-    const found = unknownOptions(layerSettings([file(text)], {}))
-      .map(({ section, key, nearest }) => [`${section}/${key}`, nearest])
+    const log = new MemoryLog()
+    warnOfUnknownOptions(await LiveConfiguration.load(new MemoryFiles(file(text)), {}), log)
+    const found = log.lines.map(({ fields }) =>
+      [`${String(fields['section'])}/${String(fields['key'])}`, fields['nearest']])
     expect(Object.fromEntries(found)).to.deep.equal({
       'chttpd/portt': 'chttpd/port', 'chttpd/zzzzzz': undefined, 'couchdb/bind_adress': 'cluster/bind_address',
       'couchdb/port': 'cluster/port', 'chttp/max_uri_length': 'chttpd/max_uri_length', 'vendor/name': 'node/name',

@@ -8,7 +8,7 @@ import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeDeclarations, processDeclarations } from '../configuration/node-declarations.ts'
 import { nodeOptions } from '../configuration/node-options.ts'
 import { parseOptions, type Settings } from '../configuration/settings.ts'
-import { unknownOptions } from '../configuration/unknown-options.ts'
+import { warnOfUnknownOptions } from '../configuration/unknown-options.ts'
 import { createNode, type Node } from '../node.ts'
 import { readCertificates, type Certificates } from './certificates.ts'
 import { ConfigurationFolder } from './configuration-folder.ts'
@@ -74,9 +74,7 @@ export async function runNode(
       const found = process.versions.node
       runtime.log.warn({ found, wanted }, 'this Node.js lacks security fixes: install a version that has them')
     }
-    for (const { section, key, nearest } of unknownOptions(configuration.settings())) {
-      runtime.log.warn({ section, key, nearest }, 'an unknown option of the configuration has no effect')
-    }
+    warnOfUnknownOptions(configuration, runtime.log)
     const failed = Promise.withResolvers<never>()
     const node = createNode(runtime, { options, configuration, version, onFatal: failed.reject })
     await startNode(node)
