@@ -149,4 +149,30 @@ describe('sectional, the command', () => {
     expect(await second.interrupt()).to.equal(0)
     for (const open of [client, third]) open.close()
   })
+
+  it('turns on TLS for a cluster that has data', async () => {
+    const port = await freePortWith([1, 2, 1000, 1001, 1002, 10_000, 10_001, 10_002])
+    const words = ['cluster', '--port', String(port), '--data', folder, '--admin', 'anna:secret']
+    const first = new CommandRun(words)
+    await first.printed(/Administrator/)
+    const plain = new HttpClient(port, 'anna:secret')
+    await eventually(
+      'a database', readyMsMax, async () => expect((await plain.send('PUT', '/db/')).status).to.be.oneOf([201, 412]),
+    )
+    expect((await plain.send('PUT', '/db/kept', { json: { x: 1 } })).status).to.equal(201)
+    plain.close()
+    expect(await first.interrupt()).to.equal(0)
+
+    const second = new CommandRun([...words, '--tls'])
+    await second.printed(new RegExp(`node3@127.0.0.1 .*https://127.0.0.1:${port + 1002}`))
+    const authority = /--cacert\): (.*)$/m.exec(second.output)![1]!
+    const third = new HttpClient(port + 1002, 'anna:secret', 1, [readFileSync(authority, 'utf8')])
+    await eventually('links with TLS', readyMsMax, async () => {
+      expect((await third.send('GET', '/_membership')).body.all_nodes).to.have.length(3)
+      expect((await third.send('GET', '/db/kept?r=3')).body.x).to.equal(1)
+    })
+    expect(readFileSync(join(folder, 'node3/node.log'), 'utf8')).to.match(/"tls":true/)
+    third.close()
+    expect(await second.interrupt()).to.equal(0)
+  })
 })

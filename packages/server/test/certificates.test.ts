@@ -3,8 +3,8 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { ManualClock, MemoryLog, PrometheusMetrics } from '@sectional/runtime'
-import { testAuthority } from '@sectional/runtime/test-certificates'
+import { ManualClock, MemoryLog, PrometheusMetrics, WebSocketNetwork, fixedTlsContext } from '@sectional/runtime'
+import { testAuthority, type TestIdentity } from '@sectional/runtime/test-certificates'
 import { readCertificates, type Certificates } from '../src/command-line/certificates.ts'
 import { StartError } from '../src/command-line/flags.ts'
 import { ConfigurationError, LiveConfiguration } from '../src/index.ts'
@@ -16,6 +16,35 @@ const { identity } = authority
 const pollMs = 2000
 const minuteMs = 60_000
 const startMs = Date.UTC(2026, 0, 1)
+
+/** Returns the certificates in a text. */
+function pems(text: string): readonly string[] {
+  return text.split(/(?<=-----END CERTIFICATE-----\n)/)
+}
+
+/** Returns an authority as the identity of a node. */
+function selfSigned(): TestIdentity {
+  const { key, cert } = testAuthority('self').root
+  return { key, cert, ca: cert }
+}
+
+/** Whether two nodes can connect to each other, whichever of them dials. */
+async function areLinked(...identities: readonly [TestIdentity, TestIdentity]): Promise<boolean> {
+  const networks = identities.map(tls => new WebSocketNetwork({ tls: fixedTlsContext(tls) }))
+  try {
+    for (const [from, to] of [networks, networks.toReversed()] as [WebSocketNetwork, WebSocketNetwork][]) {
+      const accepted = Promise.withResolvers<void>()
+      const { address } = await to.listen({ host: '127.0.0.1', port: 0 }, () => accepted.resolve())
+      await from.connect(address, { timeoutMs: 5000 })
+      await accepted.promise
+    }
+    return true
+  } catch {
+    return false
+  } finally {
+    for (const network of networks) network.revoke()
+  }
+}
 
 describe('certificates', () => {
   let folder: string
@@ -112,6 +141,44 @@ describe('certificates', () => {
       )
       put('ca.pem', testAuthority('two').identity.ca + identity.ca)
       expect(await refusal(links)).to.equal('none')
+    })
+
+    it('are refused exactly when a handshake with another node fails', async () => {
+      const [between, stranger] = [authority.intermediate('between'), testAuthority('two')]
+      const [leaf, signer] = pems(between.identity.cert) as [string, string]
+      const namesake = stranger.intermediate('two')
+      const self = selfSigned()
+      const cases: Record<string, Partial<TestIdentity>> = {
+        'a certificate of the authority': {},
+        'with its intermediate authority': between.identity,
+        'with its intermediate authority in the other file': {
+          ...between.identity, cert: leaf, ca: identity.ca + signer,
+        },
+        'without its intermediate authority': { ...between.identity, cert: leaf },
+        'with an intermediate authority, but not the first one': { ...between.identity, ca: signer },
+        'with other certificates before that of its authority': {
+          ...between.identity, cert: leaf + pems(stranger.intermediate('x').identity.cert)[1] + signer,
+        },
+        'of another authority': { ...stranger.identity, ca: identity.ca },
+        'of another authority with the same name': {
+          ...namesake.identity, cert: pems(namesake.identity.cert)[0]!, ca: stranger.identity.ca,
+        },
+        'among several authorities': { ca: stranger.identity.ca + identity.ca },
+        'with itself as authority': self,
+        'that nobody has signed': { ...self, ca: identity.ca },
+        'for servers': authority.issue({ addresses: ['127.0.0.1'], usages: ['serverAuth'] }),
+        'for clients': authority.issue({ addresses: ['127.0.0.1'], usages: ['clientAuth'] }),
+        'for both': authority.issue({ addresses: ['127.0.0.1'], usages: ['clientAuth', 'serverAuth'] }),
+        'of the past': authority.issue({ notAfter: '20251231000000' }),
+      }
+      for (const [name, change] of Object.entries(cases)) {
+        const { key, cert, ca } = { ...identity, ...change }
+        put('key.pem', key)
+        put('cert.pem', cert)
+        put('ca.pem', ca)
+        const accepted = await refusal(links) === 'none'
+        expect([name, accepted]).to.deep.equal([name, await areLinked({ key, cert, ca }, { key, cert, ca })])
+      }
     })
 
     it('may be signed by an intermediate authority, whose certificate they must contain', async () => {

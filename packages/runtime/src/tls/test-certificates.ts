@@ -31,6 +31,8 @@ export interface CertificateContent {
 export interface TestAuthority {
   /** A certificate for 127.0.0.1. */
   readonly identity: TestIdentity
+  /** Its own key and certificate, which is for 127.0.0.1, too. */
+  readonly root: TlsContext
   /** Makes a new key with a certificate. */
   issue(content: CertificateContent): TestIdentity
   /** Makes an authority that this one has signed. Its certificate follows those that it issues. */
@@ -109,7 +111,8 @@ export function testAuthority(name: string): TestAuthority {
   if (known !== undefined) return known
   const { privateKey, publicKey } = newKeys()
   const signer = { name, key: privateKey }
-  const ca = certificate({ subject: name, publicKey, issuer: signer, serial: 1, extensions: [isAuthority] }, {})
+  const extensions = [isAuthority, alternativeNames({})]
+  const ca = certificate({ subject: name, publicKey, issuer: signer, serial: 1, extensions }, {})
   const authority = authorityOf(signer, ca, '')
   made.set(name, authority)
   return authority
@@ -126,15 +129,19 @@ function authorityOf(issuer: Signer, ca: string, between: string): TestAuthority
   const issue = (content: CertificateContent): TestIdentity => {
     const { privateKey, publicKey } = newKeys()
     const own = sign(`${issuer.name} node`, publicKey, [alternativeNames(content), ...usage(content.usages)], content)
-    return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, cert: own + between, ca }
+    return { key: pemOf(privateKey), cert: own + between, ca }
   }
   return {
-    identity: issue({}), issue,
+    identity: issue({}), issue, root: { key: pemOf(issuer.key), cert: between || ca },
     intermediate: name => {
       const { privateKey, publicKey } = newKeys()
       return authorityOf({ name, key: privateKey }, ca, sign(name, publicKey, [isAuthority], {}) + between)
     },
   }
+}
+
+function pemOf(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
 function newKeys(): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
