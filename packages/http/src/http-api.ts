@@ -39,6 +39,7 @@ import { sendPreflight } from './messages/response.ts'
 import { createRoutes } from './route-table.ts'
 import type { Services } from './services/services.ts'
 import { Accounts } from './authentication/accounts.ts'
+import { withFutureUsers } from './users/future-users.ts'
 import { HashUpgrades } from './users/hash-upgrades.ts'
 import { PasswordRules } from './users/password-rules.ts'
 import { withUserDocuments } from './users/user-document-writes.ts'
@@ -92,11 +93,11 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), fetched, clock, options })
   const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
   fetched.onChange = () => { tokens.forget() }
+  const userDocuments = { accounts, hasher, rules: new PasswordRules(), options, audit: parts.audit }
   const services: Services = {
     ...parts,
-    coordinator: withUserDocuments(parts.coordinator, {
-      accounts, hasher, rules: new PasswordRules(), options, audit: parts.audit,
-    }),
+    coordinator: withUserDocuments(parts.coordinator, userDocuments),
+    futureCoordinator: withUserDocuments(withFutureUsers(parts.coordinator), userDocuments),
     admission,
     authentication: new RequestAuthentication({ options, sessions, proxy, tokens, authenticator }),
     authenticator,

@@ -13,7 +13,7 @@ import { splitTarget } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
 import { checkUserDocumentAccess } from '../users/user-document-access.ts'
 import { getPublicMembers } from '../users/public-user-document.ts'
-import { createUsersDatabase } from '../users/users-database.ts'
+import { futureUsers } from '../users/users-database.ts'
 
 export interface Routes {
   readonly server: Router<Resource>
@@ -117,9 +117,11 @@ async function dispatchUnknown(
   name: string, match: Match<Resource> | null, request: RequestContext, services: Services,
 ): Promise<void> {
   const database = await services.control.confirmAbsent(name)
-    ?? (isWrite(request) ? await createUsersDatabase(name, originOf(request), request.user, services) : undefined)
-  if (database === undefined) throw new ApiError('database_missing')
-  await dispatchKnown(database, match, request, services)
+  if (database !== undefined) return dispatchKnown(database, match, request, services)
+  const future = match === null || !isWrite(request) ? undefined
+    : futureUsers(name, originOf(request), request.user, services)
+  if (future === undefined) throw new ApiError('database_missing')
+  await dispatchKnown(future, match, request, { ...services, coordinator: services.futureCoordinator })
 }
 
 function dispatchKnown(

@@ -11,6 +11,7 @@ import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import type { RequestLimit } from '../settings/size-limits.ts'
+import { createDatabaseOf } from '../users/future-users.ts'
 
 const limitMax = 2 ** 31 - 1
 /** Every node holds all metadata in memory, and one change of the metadata may have at most 1 MiB. */
@@ -27,6 +28,7 @@ export async function putSecurity(request: RequestContext, services: Services): 
   if (request.database.name === '_users' && !services.options.usersSecurityEditable) {
     throw new ApiError('forbidden', "You can't edit the security object of the user database.")
   }
+  await createDatabaseOf(request.database)
   await services.control.setSecurity(request.database.name, security)
   const { admins, members = security['readers'] } = security
   services.audit.record({
@@ -53,6 +55,7 @@ export async function putRevisionsLimit(request: RequestContext, services: Servi
   requireDatabaseAdmin(request.user, request.database)
   const revsLimit = await readJson(request, services)
   if (!isLimit(revsLimit)) throw new ApiError('bad_request', '`revs_limit` must be positive integer')
+  await createDatabaseOf(request.database)
   await services.control.setDatabaseOption(request.database.name, { revsLimit })
   sendJson(request, services, 200, { ok: true })
 }
@@ -64,6 +67,7 @@ export function getPurgedInfosLimit(request: RequestContext, services: Services)
 export async function putPurgedInfosLimit(request: RequestContext, services: Services): Promise<void> {
   const purgedInfosLimit = await readJson(request, services)
   if (!isLimit(purgedInfosLimit)) throw new ApiError('bad_request', '`purged_infos_limit` must be positive integer')
+  await createDatabaseOf(request.database)
   await services.control.setDatabaseOption(request.database.name, { purgedInfosLimit })
   sendJson(request, services, 200, { ok: true })
 }
@@ -86,6 +90,7 @@ export async function putAutoPurge(request: RequestContext, services: Services):
       throw new ApiError('bad_request', 'deleted_document_ttl must be a valid string')
     }
   }
+  await createDatabaseOf(request.database)
   await services.control.setDatabaseOption(request.database.name, { autoPurge })
   sendJson(request, services, 202, { ok: true })
 }

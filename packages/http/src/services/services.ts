@@ -20,6 +20,8 @@ export interface Services {
   readonly runtime: Runtime
   readonly control: ControlPlane
   readonly coordinator: Coordinator
+  /** Takes the place of `coordinator` in requests to the database of users before it exists (`users/future-users`). */
+  readonly futureCoordinator: Coordinator
   readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration
   readonly nodeInformation: NodeInformation
