@@ -48,6 +48,8 @@ export interface SwarmOptions {
   readonly syncDelayMs: { readonly min: number; readonly max: number }
   /** Time without requests at the end: 0, or long enough for leases to expire and for every node to sweep. */
   readonly idleMs: number
+  /** Whether all machines are suspended for this time, which costs little of the simulator's own time. */
+  readonly idleSuspended: boolean
   /**
    * A suspension of all machines that is so long that everything that nodes do periodically is due afterwards, with the
    * intervals of production: `ms` is its length, and `afterFaults` the number of faults before it. undefined: there is
@@ -146,12 +148,18 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
     readers: dice.pick([0, 1, 1, 2]),
     readsPerReader: dice.integer(5, 30),
-    idleMs: dice.chance(0.03) && nodes <= 3 ? 100 * 60_000 : 0,
+    ...drawIdleTime(dice.chance(0.03) && nodes <= 3, dice.fork('idle suspended')),
     sharedValueShare: dice.fork('shared values').pick([0, 0.2, 0.6, 0.9]),
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
     ...drawPeriods(dice),
   }
+}
+
+/** @param awake whether the nodes run during that time */
+function drawIdleTime(awake: boolean, dice: Dice): Pick<SwarmOptions, 'idleMs' | 'idleSuspended'> {
+  const idleSuspended = !awake && dice.chance(0.4)
+  return { idleMs: awake || idleSuspended ? 100 * 60_000 : 0, idleSuspended }
 }
 
 /** Digests of replicas are compared at a small interval, or after a suspension at that of production, or neither. */

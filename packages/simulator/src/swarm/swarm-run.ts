@@ -81,6 +81,8 @@ const convergeMsMax = 400_000
 /** Longer than any proposal waits, in milliseconds. */
 const metadataRestMs = 10_000
 const equalPollMs = 5000
+/** Milliseconds after a suspension at the end, in which the nodes do what has become due. */
+const resumedMs = 60_000
 /** Milliseconds after which all frames that were in transit when the last node stopped have arrived. */
 const lastFramesMs = 60_000
 const durabilityShare = 0.2
@@ -419,10 +421,17 @@ class SwarmRun {
 
   /** Lets the cluster run without requests for a while. Returns the blobs that must be swept in that time. */
   async #rested(): Promise<UnnamedBlobs> {
-    const { idleMs } = this.#options
+    const world = this.#world
+    const { idleMs, idleSuspended } = this.#options
     if (idleMs === 0) return new Map()
-    const unnamed = await unnamedBlobs(this.#world.nodes)
-    await this.#world.run(() => this.#world.sleep(idleMs))
+    const unnamed = await unnamedBlobs(world.nodes)
+    await world.run(async () => {
+      const resume = idleSuspended ? world.suspend() : undefined
+      await world.sleep(idleMs)
+      if (resume === undefined) return
+      resume()
+      await world.sleep(resumedMs)
+    })
     return unnamed
   }
 

@@ -12,6 +12,7 @@ const drawn: readonly { readonly what: string; readonly shareMin: number; draws(
     what: 'a suspension of all machines', shareMin: 1 / 3,
     draws: run => hasFaults(run) && run.suspension !== undefined,
   },
+  { what: 'an idle time in which unused content is removed', shareMin: 1 / 3, draws: run => run.idleMs > 0 },
   { what: 'changes of options of nodes', shareMin: 0.3, draws: run => run.operations['node-option']! > 0 },
   { what: 'automatic purges', shareMin: 0.15, draws: run => run.operations['auto-purge']! > 0 },
   {
