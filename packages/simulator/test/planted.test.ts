@@ -7,7 +7,7 @@ import { scenarios } from '../src/scenarios/index.ts'
 /** Bugs that are found after a few seeds. `scripts/simulate --planted` runs all of them. */
 const quickBugs = [
   'count-before-durable', 'leaked-timers', 'stale-cache', 'local-stamp-rule', 'no-catch-up', 'altered-entry',
-  'reused-incarnation', 'filling-counts',
+  'second-admission', 'filling-counts',
   'skipped-change', 'token-of-one-range', 'lost-wake-up', 'forgotten-attachment', 'collected-while-named',
   'rows-of-replaced-revisions', 'rows-out-of-order', 'index-skips-purges',
   'find-loses-matches',
