@@ -28,6 +28,7 @@ describe('the administrator of a new cluster', () => {
   it('is refused in another form, with a message that does not show it', () => {
     const wrong = [
       { file: write('geheim') }, { admin: ':geheim' }, { admin: 'a\u0007:geheim' }, { admin: '#a:geheim' },
+      { admin: '[a:geheim]' }, { admin: 'a:geheim ' }, { admin: 'a:geheim ;' }, { admin: 'a:geheim\nx' },
       { admin: 'a:b', file: 'f' }, { file: '/nowhere' },
     ]
     for (const flags of wrong) {

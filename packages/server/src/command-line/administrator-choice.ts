@@ -1,5 +1,7 @@
 /** The administrator whom the caller of `sectional cluster` chooses: by a flag, a file, or the environment. */
 import { readFileSync } from 'node:fs'
+import { fitsIni } from '../configuration/ini-file.ts'
+import { adminSection } from '../configuration/live-configuration.ts'
 import type { Administrator } from './cluster-record.ts'
 import { UsageError } from './flags.ts'
 
@@ -34,10 +36,10 @@ function firstLine(file: string): string {
 function parseAdministrator(text: string, source: string): Administrator {
   const colon = text.indexOf(':')
   const [name, password] = [text.slice(0, colon), text.slice(colon + 1)]
-  if (colon < 1 || password === '' || /[\s=;\]\p{Cc}\p{Cs}]|^#/u.test(name) || /[\r\n]|^\s|\s$|\s;/.test(password)
+  if (colon < 1 || password === '' || /[\s=;[\]\p{Cc}\p{Cs}]|^#/u.test(name) || !fitsIni(adminSection, name, password)
     || /^-(pbkdf2|hashed)/.test(password)) {
     throw new UsageError(`${source}: must be NAME:PASSWORD with a name without blanks, control characters, "=", ";" `
-      + 'and "]", and a password without line breaks and without blanks at its ends')
+      + 'and brackets, and a password without line breaks and without blanks at its ends')
   }
   return { name, password }
 }
