@@ -1,10 +1,12 @@
-import { X509Certificate } from 'node:crypto'
+import { spawnSync } from 'node:child_process'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import {
   existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { makeCertificate } from '../src/command-line/certificate-authority.ts'
 import { prepareCluster } from '../src/command-line/cluster-folder.ts'
 import type { ClusterRequest } from '../src/command-line/cluster-record.ts'
 import { StartError } from '../src/command-line/flags.ts'
@@ -103,7 +105,8 @@ describe('the data folder of a local cluster', () => {
     await moved.lock.release()
   })
 
-  it('gets certificates with --tls, which later starts use again until a fresh start without it', async () => {
+  it('gets certificates with --tls, which later starts use again until a fresh start without it', async function () {
+    if (spawnSync('openssl', ['version']).status !== 0) this.skip()
     const start = async (request: ClusterRequest): Promise<ReturnType<typeof prepareCluster>> => {
       const started = await prepareCluster(folder, request, allFree)
       await started.lock.release()
@@ -123,6 +126,21 @@ describe('the data folder of a local cluster', () => {
     const second = await start({ ...plain, nodes: null, port: null })
     expect(second.authority).to.equal(first.authority)
     expect(contents(folder)).to.deep.equal(made)
+    const [own, other, third] = first.nodes.map(node => join(node.folder, 'tls')) as [string, string, string]
+    const brief = makeCertificate(
+      { key: readFileSync(join(folder, 'authority/authority-key.pem'), 'utf8'), certificate: String(authority) },
+      { name: first.nodes[0]!.name, hosts: ['127.0.0.1'], days: 20 },
+    )
+    writeFileSync(join(own, 'key.pem'), brief.key)
+    writeFileSync(join(own, 'certificate.pem'), brief.certificate)
+    rmSync(join(other, 'key.pem'))
+    await start({ ...plain, nodes: null, port: null })
+    for (const renewed of [own, other]) {
+      const certificate = new X509Certificate(readFileSync(join(renewed, 'certificate.pem')))
+      expect(certificate.checkPrivateKey(createPrivateKey(readFileSync(join(renewed, 'key.pem'))))).to.equal(true)
+      expect(certificate.validToDate.getTime()).to.be.above(Date.now() + 800 * 86_400_000)
+    }
+    expect(readFileSync(join(third, 'key.pem'), 'utf8')).to.equal(made[join(third, 'key.pem')])
     const fresh = await start({ ...plain, fresh: true })
     expect(fresh.authority).to.equal(null)
     expect(Object.keys(contents(folder)).filter(path => path.endsWith('.pem'))).to.deep.equal([])

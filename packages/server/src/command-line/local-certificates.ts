@@ -1,5 +1,5 @@
 /** The private authority of `sectional cluster --tls`, and the certificates of its nodes. */
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeDirectory } from '@sectional/runtime'
@@ -52,7 +52,7 @@ export async function prepareCertificates(
   const authority = await openAuthority(join(folder, authorityFolder))
   for (const node of nodes) {
     const files = join(node.folder, filesFolder)
-    if (isCurrent(join(files, names.certificate), authority)) continue
+    if (isCurrent(files, authority)) continue
     requireTool()
     const { key, certificate } = makeCertificate(authority, {
       name: node.name, hosts: [node.name.slice(node.name.indexOf('@') + 1), 'localhost'], days: nodeDays,
@@ -66,8 +66,7 @@ export async function prepareCertificates(
 
 async function openAuthority(folder: string): Promise<KeyPair> {
   const paths = { key: join(folder, authorityNames.key), certificate: join(folder, authorityNames.certificate) }
-  // The certificate is written last.
-  if (existsSync(paths.certificate)) {
+  if (existsSync(paths.key) && existsSync(paths.certificate)) {
     return { key: readFileSync(paths.key, 'utf8'), certificate: readFileSync(paths.certificate, 'utf8') }
   }
   requireTool()
@@ -78,12 +77,18 @@ async function openAuthority(folder: string): Promise<KeyPair> {
   return authority
 }
 
-/** Whether there is such a certificate, which the authority has signed, and which is valid for some time. */
-function isCurrent(path: string, authority: KeyPair): boolean {
-  if (!existsSync(path)) return false
-  const certificate = new X509Certificate(readFileSync(path))
-  return certificate.checkIssued(new X509Certificate(authority.certificate))
-    && certificate.validToDate.getTime() > Date.now() + renewalDays * dayMs
+/** Whether the folder has a key with a certificate that the authority has signed, and that is valid for some time. */
+function isCurrent(folder: string, authority: KeyPair): boolean {
+  try {
+    const [key, certificate, signer] = Object.values(names).map(name => readFileSync(join(folder, name), 'utf8'))
+    const own = new X509Certificate(certificate!)
+    return signer === authority.certificate && own.checkPrivateKey(createPrivateKey(key!))
+      && own.verify(new X509Certificate(signer).publicKey)
+      && own.validToDate.getTime() > Date.now() + renewalDays * dayMs
+  } catch {
+    // A file is missing or damaged: all of them are made again.
+    return false
+  }
 }
 
 /** @throws StartError when the command openssl is missing */
