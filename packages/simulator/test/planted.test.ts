@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { minimise } from '../src/minimiser/minimise.ts'
 import { huntBug } from '../src/planted/bug-hunt.ts'
@@ -10,7 +11,7 @@ const quickBugs = [
   'second-admission', 'filling-counts',
   'skipped-change', 'token-of-one-range', 'lost-wake-up', 'forgotten-attachment', 'collected-while-named',
   'rows-of-replaced-revisions', 'rows-out-of-order', 'index-skips-purges',
-  'find-loses-matches',
+  'find-loses-matches', 'serves-before-links',
 ]
 /** The first seed; the seed before it rests for hours of simulated time. */
 const quickSeedsFrom = 2
@@ -35,6 +36,15 @@ describe('planted bugs', function () {
     for (const { name, scenario } of plantedBugs) {
       if (scenario !== undefined) expect(scenarios.map(each => each.name), name).to.include(scenario)
     }
+  })
+})
+
+describe('the table of planted bugs in docs/reliability.md', () => {
+  it('has one row for each bug', async () => {
+    const text = await readFile(new URL('../../../docs/reliability.md', import.meta.url), 'utf8')
+    const table = /### Planted bugs\n([^]*?)\n### /.exec(text)![1]!
+    const rows = [...table.matchAll(/^\| ([a-z-]+) \| .* \| .* \| .* \|$/gm)].map(([, name]) => name)
+    expect(rows.filter(name => name !== 'bug').sort()).to.deep.equal(plantedBugs.map(({ name }) => name).sort())
   })
 })
 

@@ -56,6 +56,8 @@ export interface SwarmOptions {
    * none.
    */
   readonly suspension: { readonly afterFaults: number; readonly ms: number } | undefined
+  /** Share of the drills that end the run (`drills/`). */
+  readonly drillShare: number
   /** Mean pause between two faults; Infinity means no faults. */
   readonly faultPauseMs: number
   readonly faultMsMax: number
@@ -152,6 +154,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     sharedValueShare: dice.fork('shared values').pick([0, 0.2, 0.6, 0.9]),
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
+    drillShare: dice.fork('drills').pick([0, 0, 0.4]),
     ...drawPeriods(dice),
   }
 }

@@ -29,6 +29,18 @@ export const failoverBugs: readonly PlantedBug[] = [
     }
   }),
   {
+    name: 'serves-before-links',
+    does: 'a node that starts serves requests before it has tried to reach its peers',
+    caughtBy: ['fresh-after-start'],
+    plant: () => () => ({ seams: { controlPlane: { startWaitMs: 0 } } }),
+  },
+  {
+    name: 'silence-is-waited-out',
+    does: 'a write waits for a replica that does not answer until the link to it is closed',
+    caughtBy: ['writes-in-time'],
+    plant: () => () => ({ seams: { coordinator: { silenceProbeMs: 100_000 } } }),
+  },
+  {
     name: 'waits-take-calls',
     does: 'calls that wait for a change occupy the same few places of a link as reads and writes',
     caughtBy: ['converge', 'start', 'changes-follow', 'fresh-reads'],

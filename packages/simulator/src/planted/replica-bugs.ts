@@ -156,7 +156,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'no-catch-up',
     does: 'a replica that was away decides edits at once, before it has received the revisions that it missed',
-    caughtBy: ['scenario'],
+    caughtBy: ['scenario', 'no-stale-decisions', 'fresh-after-start'],
     scenario: 'a decider that was away decides nothing before it knows what it missed',
   }, replica => ({
     updateDocuments: (request, context) => replica.updateDocuments({ ...request, force: true }, context),

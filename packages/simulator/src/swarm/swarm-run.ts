@@ -29,6 +29,8 @@ import { RecordedOperations } from '../checkers/recorded-operations.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
 import { cleanViews, unusedIndexes } from '../checkers/unused-indexes.ts'
 import { indexesExact, viewsExact } from '../checkers/views-exact.ts'
+import { sparesOneNode } from '../drills/drill.ts'
+import { drills } from '../drills/index.ts'
 import { checkHistory } from '../history/index.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
 import { FaultyDisks } from '../faults/faulty-disks.ts'
@@ -88,6 +90,10 @@ const lastFramesMs = 60_000
 const durabilityShare = 0.2
 const recentLines = 60
 const revsLimitDefault = 1000
+/** With a smaller `_revs_limit`, replicas forget that a revision was replaced (docs/reliability.md). */
+const drilledRevsLimitMin = 5
+/** Maximum duration of a drill, in which the cluster becomes ready and converges. */
+const drillMsMax = 600_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
 const inspectionThinks = 4
 /** Milliseconds between two scrubs of a node in runs with damage. */
@@ -149,6 +155,7 @@ class SwarmRun {
   readonly #inspector: IndexInspector
   readonly #places = new FeedPlaces()
   #reads = 0
+  #drills = 0
 
   constructor(world: World, options: SwarmOptions, dice: Dice, schedule: Schedule) {
     this.schedule = schedule
@@ -186,6 +193,7 @@ class SwarmRun {
       'changes-follow',
       await world.run(() => changesFollow(world, this.#dice.fork('follow'), records.map(({ name }) => name))),
     )
+    await this.#drill(databases)
     const unnamed = await this.#rested()
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
@@ -204,6 +212,7 @@ class SwarmRun {
     }
     if (this.#reads > 0) counts['feeds read'] = this.#reads
     if (this.#inspector.compared > 0) counts['indexes inspected'] = this.#inspector.compared
+    if (this.#drills > 0) counts['drills'] = this.#drills
     for (const name of this.#weather.faults) count(`fault ${name}`)
     return counts
   }
@@ -413,6 +422,26 @@ class SwarmRun {
     }
     this.#demand('unused-indexes', await world.run(() => cleanViews(world, databases)))
     this.#demand('indexes-exact', await world.run(() => indexesExact(world, dice, databases, attempts)))
+  }
+
+  /** Makes short faults one after the other in a cluster that is otherwise sound. */
+  async #drill(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
+    const world = this.#world
+    const { drillShare, revsLimit = revsLimitDefault } = this.#options
+    const spared = [...databases.values()].filter(sparesOneNode)
+    if (spared.length === 0 || revsLimit < drilledRevsLimitMin) return
+    for (const [name, drill] of Object.entries(drills)) {
+      const dice = this.#dice.fork(`drill ${name}`)
+      if (!dice.chance(drillShare) || !this.schedule.take(`drill ${name}`)) continue
+      const { number } = dice.pick(world.nodes)
+      const context = {
+        world, dice, disks: this.#disks, database: dice.pick(spared).record.name, number,
+        others: world.nodes.map(node => node.number).filter(other => other !== number),
+      }
+      world.say(`drill ${name} with node ${number}`)
+      this.#drills++
+      this.#demand(name, await world.run(() => drill(context), drillMsMax))
+    }
   }
 
   #demand(checker: string, [finding]: Findings): void {

@@ -125,13 +125,15 @@ export class SimulatedNode {
       log: new NodeLog((level, text) => { if (this.#run === run) onLog(this, level, text) }),
     })
     const planting = this.#parts.plant?.(this.name) ?? {}
+    const planted = planting.seams
     let indexesOf: IndexesOf | undefined
-    const indexes = (local: IndexesOf): IndexesOf => indexesOf = planting.seams?.indexes?.(local) ?? local
+    const indexes = (local: IndexesOf): IndexesOf => indexesOf = planted?.indexes?.(local) ?? local
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
       seams: {
-        controlPlane: this.#parts.controlPlane, scrub: this.#parts.scrub, ...this.#parts.limits, ...planting.seams,
-        indexes,
+        scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, indexes,
+        controlPlane: { ...this.#parts.controlPlane, ...planted?.controlPlane },
+        coordinator: { ...this.#parts.limits?.coordinator, ...planted?.coordinator },
       },
       onFatal: error => { if (this.#run === run) onFatal(this, error) },
     })
