@@ -234,11 +234,11 @@ export class MemoryPeerNetwork implements PeerNetwork {
     return this.#handlers.control(from)
   }
 
-  hosted(shard: ShardId): ShardPeer {
+  hosted(shard: ShardId, from: PeerIdentity): ShardPeer {
     const { node } = this.identity
     const handlers = this.#handlers
     return {
-      get replica() { return handlers?.replica(shard) ?? notHosted(node, 'the shard') },
+      get replica() { return handlers?.replica(shard, from) ?? notHosted(node, 'the shard') },
       get indexes() { return handlers?.indexes(shard) ?? notHosted(node, 'indexes of the shard') },
     }
   }
@@ -246,7 +246,7 @@ export class MemoryPeerNetwork implements PeerNetwork {
   remote(node: string, shard: ShardId): ShardPeer {
     const to = this.#linkTo(node)
     if (!to) throw new ReplicaError('unreachable', `no link to ${node}`)
-    return to.remote.hosted(shard)
+    return to.remote.hosted(shard, this.identity)
   }
 
   #linkTo(node: string) { return this.#hub.linksOf(this).find(({ peer }) => peer.node === node) }
@@ -348,14 +348,14 @@ const RemoteShard = deriveVerbs<typeof shardPeerVerbs, {
   call: verb => ({ network, node, shard }, request, context) => (
     network.exchange(
       node, context,
-      (remote, _self, inner) => verb.invoke(remote.hosted(shard), structuredClone(request), inner),
+      (remote, self, inner) => verb.invoke(remote.hosted(shard, self), structuredClone(request), inner),
     )),
   pages: verb => ({ network, node, shard }, request, context) => (
     network.pages(
       node, context, inner => verb.invoke(network.remote(node, shard), structuredClone(request), inner),
     )),
   upload: verb => ({ network, node, shard }, chunks, context) => (
-    network.exchange(node, context, (remote, _self, inner) => verb.invoke(remote.hosted(shard), chunks, inner))),
+    network.exchange(node, context, (remote, self, inner) => verb.invoke(remote.hosted(shard, self), chunks, inner))),
   download: verb => ({ network, node, shard }, request, context) =>
     verb.invoke(network.remote(node, shard), request, context),
 })

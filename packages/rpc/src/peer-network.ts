@@ -126,7 +126,7 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
         'protocol', `${peer.node} was not admitted to a cluster: it may only ask for ${[...guestVerbs].join(' and ')}`,
       )
     }
-    const work = prepareShardCall(call, payload, handlers, this.#limits.pageBytes)
+    const work = prepareShardCall(call, payload, handlers, peer, this.#limits.pageBytes)
       ?? prepareControlCall(call, payload, () => handlers.control(peer))
     if (!work) throw new ProtocolError('an unknown verb')
     return work

@@ -38,7 +38,7 @@ export interface NodeParts {
  * parts use, or replaces its limits.
  */
 export interface NodeSeams {
-  /** Wraps the metadata as the HTTP API and the coordinator see it. */
+  /** Wraps the metadata as the HTTP API, the coordinator and the recording of events see it. */
   readonly control?: (control: ControlPlane) => ControlPlane
   /** Wraps a local replica as this node and its peers see it. */
   readonly replica?: (shard: ShardId, replica: ShardReplica) => ShardReplica
@@ -202,7 +202,7 @@ class ComposedNode implements Node {
     })
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
     const databaseEvents = new DatabaseEvents({
-      runtime, control, local: hosted, coordinator,
+      runtime, control: metadata, local: hosted, coordinator,
       enabled: () => this.#liveOptions.recordDatabaseEvents,
       replicas: () => this.#liveOptions.replicasPerShard,
     })

@@ -135,7 +135,14 @@ export class ControlPlaneNode implements ControlPlane {
       network.onForeign(contact => this.#foreign.found(contact)),
     ]
     this.#unsubscribe = () => { for (const unsubscribe of unsubscribes) unsubscribe() }
-    await network.start({ control: from => controlPeer(this.#peerHost(), this.node, from), replica, indexes })
+    await network.start({
+      control: from => controlPeer(this.#peerHost(), this.node, from),
+      replica: (shard, from) => {
+        this.#assertNotOutdated(from)
+        return replica(shard)
+      },
+      indexes,
+    })
     this.#updatePeers()
     this.#startWait = new StartWait(runtime.clock, options.startWaitMs, {
       untried: () => network.untried(),
@@ -377,6 +384,16 @@ export class ControlPlaneNode implements ControlPlane {
   isOutdated({ node, clusterId, start }: PeerIdentity): boolean {
     const state = this.#member?.machine.state
     return state !== undefined && clusterId !== null && isOutdated(memberOf(state, node)?.start, start)
+  }
+
+  /**
+   * A replica on an older copy assigns sequences again that it had assigned before. Peers must not record them, nor the
+   * changes that it pushes under them, because they belong to other changes in the tokens of feeds.
+   * @throws ReplicaError
+   */
+  #assertNotOutdated(from: PeerIdentity): void {
+    if (!this.isOutdated(from)) return
+    throw new ReplicaError('closed', `the data directory of ${from.node} is an older copy; it is to be admitted anew`)
   }
 
   #isInDoubt({ node, clusterId, start }: PeerIdentity): boolean {

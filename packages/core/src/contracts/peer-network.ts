@@ -159,8 +159,11 @@ export interface ShardPeer extends VerbsOf<typeof shardPeerVerbs> {}
 export interface PeerHandlers {
   /** Returns the part of this node that answers `ControlPeer` calls; `from` is the caller's proven identity. */
   control(from: PeerIdentity): ControlPeer
-  /** Returns the local replica, or undefined when this node does not host it. */
-  replica(shard: ShardId): ShardReplica | undefined
+  /**
+   * Returns the local replica, or undefined when this node does not host it.
+   * @throws ReplicaError when `from` may not use it
+   */
+  replica(shard: ShardId, from: PeerIdentity): ShardReplica | undefined
   /**
    * Returns the indexes of the local replica, or undefined when this node has none for that shard. Peers' calls then
    * reject with `not_hosted`.

@@ -1,5 +1,5 @@
 import { mapVerbs, ReplicaError, shardPeerVerbs } from '@sectional/core'
-import type { IndexReplica, PeerHandlers, ShardId, ShardPeer, ShardReplica } from '@sectional/core'
+import type { IndexReplica, PeerHandlers, PeerIdentity, ShardId, ShardPeer, ShardReplica } from '@sectional/core'
 import type { CallClass } from '../link/call-budget.ts'
 import type { Work } from '../link/calls-served.ts'
 import { serveCall, servePages, serveUpload } from '../link/served-work.ts'
@@ -77,14 +77,16 @@ export type LocalShards = Pick<PeerHandlers, 'replica' | 'indexes'>
 class LocalShard implements ShardPeer {
   readonly #local: LocalShards
   readonly #shard: ShardId
+  readonly #from: PeerIdentity
 
-  constructor(local: LocalShards, shard: ShardId) {
+  constructor(local: LocalShards, shard: ShardId, from: PeerIdentity) {
     this.#local = local
     this.#shard = shard
+    this.#from = from
   }
 
   get replica(): ShardReplica {
-    return this.#local.replica(this.#shard) ?? this.#lacks('replica')
+    return this.#local.replica(this.#shard, this.#from) ?? this.#lacks('replica')
   }
 
   get indexes(): IndexReplica {
@@ -104,12 +106,12 @@ class LocalShard implements ShardPeer {
  * @throws ProtocolError when the request is malformed
  */
 export function prepareShardCall(
-  call: WireMessage, payload: PayloadReader, local: LocalShards, pageBytes: number,
+  call: WireMessage, payload: PayloadReader, local: LocalShards, from: PeerIdentity, pageBytes: number,
 ): Work | undefined {
   const served = servedVerbs.get(call.verb)
   if (!served) return undefined
   const shard = decodeShard(required(call.shard, 'shard'))
-  return served.prepare({ message: call[call.verb], payload }, new LocalShard(local, shard), pageBytes)
+  return served.prepare({ message: call[call.verb], payload }, new LocalShard(local, shard, from), pageBytes)
 }
 
 /** Groups chunks of a blob into pages, so that fewer messages and grants are sent. */

@@ -12,7 +12,8 @@ interface UpdateRow {
 
 /**
  * Through every node, `_db_updates` tells of the creation of each database that exists. Where it tells of the creation
- * of a database that does not exist, it tells of its deletion too.
+ * of a database that does not exist, it tells of its deletion too. A database has one row of each type at most. The
+ * order of the rows is not promised (docs/reference/changes.md).
  */
 export async function databaseUpdates(
   world: World, databases: ReadonlyMap<string, FinalDatabase>,
@@ -40,5 +41,7 @@ function wrongEvents(rows: readonly UpdateRow[], databases: ReadonlyMap<string, 
     .map(name => `does not tell of the creation of ${name}`)
   const standing = [...created].filter(name => !databases.has(name) && !deleted.has(name))
     .map(name => `tells of the creation of ${name}, which does not exist, and not of its deletion`)
-  return [...missing, ...standing]
+  const twice = [...Map.groupBy(rows, ({ db_name: name, type }) => `${type} row of ${name}`)]
+    .filter(([, same]) => same.length > 1).map(([row, same]) => `has the ${row} ${same.length} times`)
+  return [...missing, ...standing, ...twice]
 }

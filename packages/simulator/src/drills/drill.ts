@@ -30,7 +30,7 @@ const pollMs = 10
 
 /** Returns whether the database stays fully available while one node is away. */
 export function sparesOneNode({ record }: FinalDatabase): boolean {
-  return !record.name.startsWith('_') && record.shards.every(shard => activeReplicas(shard).length >= replicasMin)
+  return record.shards.every(shard => activeReplicas(shard).length >= replicasMin)
 }
 
 /** A document of which a client has made a second revision while a node was away. */

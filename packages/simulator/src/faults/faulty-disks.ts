@@ -1,3 +1,4 @@
+import type { MemoryDisk } from '@sectional/runtime'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
@@ -95,6 +96,13 @@ export class FaultyDisks {
     node.wipe()
     this.#damagedLogs.delete(node)
     this.#leaving.delete(node)
+    this.#attach(node)
+  }
+
+  /** Replaces the node's disk by an older copy of it. */
+  putBack(node: SimulatedNode, copy: MemoryDisk): void {
+    this.#lost++
+    node.putBack(copy)
     this.#attach(node)
   }
 

@@ -1,10 +1,14 @@
 /** Bugs of nodes that start, of links that are busy, and of conflicts that are reviewed. */
-import type { CallContext, ReplicaCheckpoint, ShardReplica } from '@sectional/core'
-import { everyNth, replicaBug, withChanges } from './planted-bug.ts'
+import type { CallContext, PeerNetwork, ReplicaCheckpoint, ShardReplica } from '@sectional/core'
+import type { Store } from '@sectional/runtime'
+import { everyNth, replicaBug, withChanges, withStores } from './planted-bug.ts'
 import type { PlantedBug } from './planted-bug.ts'
 
 /** Number of calls to one peer that may be in flight while `waits-take-calls` is planted. */
 const callsMax = 6
+/** The store of a node's metadata, and its record of starts (packages/cluster/src/control/control-store.ts). */
+const controlStore = 'control'
+const startsKey = 'b'
 
 export const failoverBugs: readonly PlantedBug[] = [
   replicaBug({
@@ -35,6 +39,23 @@ export const failoverBugs: readonly PlantedBug[] = [
     plant: () => () => ({ seams: { controlPlane: { startWaitMs: 0 } } }),
   },
   {
+    name: 'seed-forms-at-once',
+    does: 'the only host of a seed list forms a cluster before it has heard whether other nodes belong to one',
+    caughtBy: ['metadata-log'],
+    plant: () => () => ({ seams: { controlPlane: { formationGraceMs: 0 }, network: triedWhileNew } }),
+  },
+  {
+    name: 'older-copy-unnoticed',
+    does: 'a node on an older copy of its disk announces the newest start of its process as known, so that nobody '
+      + 'notices the copy',
+    caughtBy: ['older-disk', 'converge', 'fatal', 'metadata-log'],
+    plant: () => {
+      const newest = new Map<string, Uint8Array>()
+      return node => ({ runtime: runtime => withStores(runtime, (store, name) =>
+        name === controlStore ? withNewestStart(store, node, newest) : store) })
+    },
+  },
+  {
     name: 'silence-is-waited-out',
     does: 'a write waits for a replica that does not answer until the link to it is closed',
     caughtBy: ['writes-in-time'],
@@ -60,6 +81,36 @@ export const failoverBugs: readonly PlantedBug[] = [
     },
   },
 ]
+
+/** Returns the network of a node that does not wait for its first attempts to reach others while it has no cluster. */
+function triedWhileNew(network: PeerNetwork): PeerNetwork {
+  let isNew = true
+  return withChanges(network, {
+    setIdentity: identity => {
+      isNew = identity.clusterId === null
+      network.setIdentity(identity)
+    },
+    untried: () => isNew ? [] : network.untried(),
+  })
+}
+
+/** @param newest the record of starts that each node wrote last, which is kept apart from its disk */
+function withNewestStart(store: Store, node: string, newest: Map<string, Uint8Array>): Store {
+  return withChanges(store, {
+    write: fill => store.write(batch => fill({
+      ...batch,
+      put: (key, value) => {
+        if (key === startsKey) newest.set(node, value)
+        batch.put(key, value)
+      },
+      delete: key => batch.delete(key),
+    })),
+    getSync: key => {
+      const stored = store.getSync(key)
+      return key === startsKey && stored !== undefined ? newest.get(node) ?? stored : stored
+    },
+  })
+}
 
 /** Lets a number of calls run at the same time; the others wait for a place. */
 class CallPlaces {

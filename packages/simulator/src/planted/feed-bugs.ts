@@ -45,6 +45,19 @@ export const feedBugs: readonly PlantedBug[] = [
       runtime: runtime => withTokens(runtime, parts => parts.map(part => ({ ...part, sequence: part.sequence + 2 }))),
     }),
   },
+  {
+    name: 'update-sequence-ahead',
+    does: 'the update sequence of a database that GET /{db} shows is one more than that of its last change',
+    caughtBy: ['tokens-at-rest'],
+    plant: () => () => ({ runtime: runtime => withUpdateSequences(runtime, parts =>
+      parts.map(part => ({ ...part, sequence: part.sequence + 1 }))) }),
+  },
+  {
+    name: 'every-node-records',
+    does: 'each node that holds a replica records a write for _db_updates',
+    caughtBy: ['update-rows'],
+    plant: () => () => ({ seams: { control: control => withChanges(control, { connectedNodes: () => [] }) } }),
+  },
   replicaBug({
     name: 'lost-wake-up',
     does: 'a reader that waits for changes of a replica is notified of every other change only',
@@ -79,14 +92,30 @@ async function* shifted(pages: AsyncIterable<readonly ChangeRow[]>): AsyncGenera
 function withTokens(
   runtime: Runtime, change: (parts: readonly SincePart[], target: string) => readonly SincePart[],
 ): Runtime {
-  const changed = (handler: HttpHandler): HttpHandler => exchange => handler(withChanges(exchange, {
+  return withHandler(runtime, handler => exchange => handler(withChanges(exchange, {
     target: exchange.target.replace(/since=([^&]+)/, (text, token: string) => {
       const since = decodeSinceToken(token)
       return since.kind === 'vector' ? `since=${encodeSinceToken(change(since.parts, exchange.target))}` : text
     }),
-  }))
+  })))
+}
+
+/** Changes the update sequences in answers to GET /{db}. */
+function withUpdateSequences(runtime: Runtime, change: (parts: readonly SincePart[]) => readonly SincePart[]): Runtime {
+  const changed = (text: string): string => text.replace(/"update_seq":"([^"]+)"/, (whole, token: string) => {
+    const since = decodeSinceToken(token)
+    return since.kind === 'vector' ? `"update_seq":"${encodeSinceToken(change(since.parts))}"` : whole
+  })
+  return withHandler(runtime, handler => exchange => handler(
+    exchange.method !== 'GET' || !/^\/[^/?]+$/.test(exchange.target) ? exchange : withChanges(exchange, {
+      send: (status, headers, body) => exchange.send(status, headers, changed(Buffer.from(body).toString())),
+    }),
+  ))
+}
+
+function withHandler(runtime: Runtime, change: (handler: HttpHandler) => HttpHandler): Runtime {
   return {
     ...runtime,
-    http: withChanges(runtime.http, { listen: (address, handler) => runtime.http.listen(address, changed(handler)) }),
+    http: withChanges(runtime.http, { listen: (address, handler) => runtime.http.listen(address, change(handler)) }),
   }
 }

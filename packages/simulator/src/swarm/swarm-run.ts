@@ -2,6 +2,7 @@
  * One run of a seed. It draws the options, lets clients work during faults, then ends every fault and requires that the
  * cluster comes to rest in one state. Checkers examine the history and the contents of the disks.
  */
+import type { ControlPlaneNode } from '@sectional/server'
 import type { FinalChecker, SwarmAction } from '../actions/action.ts'
 import { actions } from '../actions/actions.ts'
 import { createDatabase } from '../actions/database-actions.ts'
@@ -27,10 +28,14 @@ import { findsExact } from '../checkers/finds-exact.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
 import { RecordedOperations } from '../checkers/recorded-operations.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
+import { tokensAtRest } from '../checkers/tokens-at-rest.ts'
 import { cleanViews, unusedIndexes } from '../checkers/unused-indexes.ts'
+import { updateRows } from '../checkers/update-rows.ts'
 import { indexesExact, viewsExact } from '../checkers/views-exact.ts'
 import { sparesOneNode } from '../drills/drill.ts'
+import type { Drill } from '../drills/drill.ts'
 import { drills } from '../drills/index.ts'
+import { firstSeed } from '../drills/lost-seed-drill.ts'
 import { checkHistory } from '../history/index.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
 import { FaultyDisks } from '../faults/faulty-disks.ts'
@@ -92,6 +97,9 @@ const recentLines = 60
 const revsLimitDefault = 1000
 /** With a smaller `_revs_limit`, replicas forget that a revision was replaced (docs/reliability.md). */
 const drilledRevsLimitMin = 5
+const lostSeedShare = 0.8
+/** With fewer voters the cluster could not lose one. */
+const votersMin = 3
 /** Maximum duration of a drill, in which the cluster becomes ready and converges. */
 const drillMsMax = 600_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
@@ -188,11 +196,15 @@ class SwarmRun {
     if (this.#options.databaseEvents) {
       this.#demand('database-updates', await world.run(() => databaseUpdates(world, databases)))
     }
+    const names = records.map(({ name }) => name)
+    this.#demand('tokens-at-rest', await world.run(() => tokensAtRest(world, names)))
     await this.#checkViews(new Map([...databases].filter(([name]) => !name.startsWith('_'))))
     this.#demand(
       'changes-follow',
-      await world.run(() => changesFollow(world, this.#dice.fork('follow'), records.map(({ name }) => name))),
+      await world.run(() => changesFollow(world, this.#dice.fork('follow'), names)),
     )
+    if (this.#options.databaseEvents) await this.#checkUpdateRows(names)
+    const final = this.#finalState(databases)
     await this.#drill(databases)
     const unnamed = await this.#rested()
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
@@ -200,7 +212,7 @@ class SwarmRun {
     this.#checkLeaks()
     if (this.#hasIndexes) this.#demand('unused-indexes', await unusedIndexes(world.nodes, databases))
     this.#demand('blobs-kept', await blobsKept(world.nodes, unnamed, this.#disks.damagedBlobs))
-    this.#check(this.#finalState(databases))
+    this.#check(final)
   }
 
   counts(): Record<string, number> {
@@ -424,24 +436,45 @@ class SwarmRun {
     this.#demand('indexes-exact', await world.run(() => indexesExact(world, dice, databases, attempts)))
   }
 
+  async #checkUpdateRows(databases: readonly string[]): Promise<void> {
+    const dice = this.#dice.fork('update rows')
+    const written = databases.filter(name => !name.startsWith('_'))
+    if (written.length === 0) return
+    this.#demand('update-rows', await this.#world.run(() => updateRows(this.#world, dice, dice.pick(written))))
+  }
+
   /** Makes short faults one after the other in a cluster that is otherwise sound. */
   async #drill(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
-    const world = this.#world
     const { drillShare, revsLimit = revsLimitDefault } = this.#options
     const spared = [...databases.values()].filter(sparesOneNode)
-    if (spared.length === 0 || revsLimit < drilledRevsLimitMin) return
+    const drilled = spared.filter(({ record }) => !record.name.startsWith('_'))
+    if (drilled.length === 0 || revsLimit < drilledRevsLimitMin) return
+    const survives = spared.length === databases.size && this.#survivesLoss()
     for (const [name, drill] of Object.entries(drills)) {
+      if (name === 'lost-seed' && !survives) continue
       const dice = this.#dice.fork(`drill ${name}`)
-      if (!dice.chance(drillShare) || !this.schedule.take(`drill ${name}`)) continue
-      const { number } = dice.pick(world.nodes)
-      const context = {
-        world, dice, disks: this.#disks, database: dice.pick(spared).record.name, number,
-        others: world.nodes.map(node => node.number).filter(other => other !== number),
-      }
-      world.say(`drill ${name} with node ${number}`)
-      this.#drills++
-      this.#demand(name, await world.run(() => drill(context), drillMsMax))
+      // Few runs have a seed list with one host only.
+      const share = name === 'lost-seed' && this.#options.seeds === 1 ? lostSeedShare : drillShare
+      if (!dice.chance(share) || !this.schedule.take(`drill ${name}`)) continue
+      const number = name === 'lost-seed' ? firstSeed : dice.pick(this.#world.nodes).number
+      await this.#drillWith(name, drill, dice, dice.pick(drilled).record.name, number)
     }
+  }
+
+  async #drillWith(name: string, drill: Drill, dice: Dice, database: string, number: number): Promise<void> {
+    const world = this.#world
+    const others = world.nodes.map(node => node.number).filter(other => other !== number)
+    world.say(`drill ${name} with node ${number} and ${database}`)
+    this.#drills++
+    this.#demand(
+      name, await world.run(() => drill({ world, dice, disks: this.#disks, database, number, others }), drillMsMax),
+    )
+  }
+
+  /** Returns whether the metadata log survives the loss of a disk. */
+  #survivesLoss(): boolean {
+    const control = this.#world.node(1).inside?.control as ControlPlaneNode | undefined
+    return (control?.votingConfiguration()?.voters.length ?? 0) >= votersMin
   }
 
   #demand(checker: string, [finding]: Findings): void {

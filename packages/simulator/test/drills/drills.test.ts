@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { drills } from '../../src/drills/index.ts'
+import { firstSeed } from '../../src/drills/lost-seed-drill.ts'
+import { FaultyDisks } from '../../src/faults/faulty-disks.ts'
+import { plantedBugs } from '../../src/planted/index.ts'
+import { Dice } from '../../src/world/dice.ts'
+import { World } from '../../src/world/world.ts'
+
+/** Runs a drill in a new cluster of three nodes. Returns its findings, or the text of the failure that it met. */
+async function findings(drill: string, seed: number, planted?: string): Promise<readonly string[]> {
+  const dice = new Dice(seed)
+  const plant = plantedBugs.find(({ name }) => name === planted)?.plant()
+  const world = new World({ seed, nodes: 3, seeds: 1, ...(plant && { plant }) })
+  const disks = new FaultyDisks(world, dice.fork('disks'), { min: 0, max: 2 })
+  const number = drill === 'lost-seed' ? firstSeed : dice.pick(world.nodes).number
+  const others = world.nodes.map(node => node.number).filter(other => other !== number)
+  try {
+    return await world.run(async () => {
+      await world.start(1, 2, 3)
+      await world.ready()
+      await world.send(1, 'PUT', '/db?q=2&n=3')
+      return drills[drill]!({ world, dice, disks, database: 'db', number, others })
+    }, 600_000)
+  } catch (error) {
+    return [String(error)]
+  }
+}
+
+describe('drills', function () {
+  this.timeout(60_000)
+
+  for (const name of Object.keys(drills)) {
+    it(`find nothing in sound nodes: ${name}`, async () => {
+      for (let seed = 1; seed <= 8; seed++) expect(await findings(name, seed), `seed ${seed}`).to.deep.equal([])
+    })
+  }
+
+  for (const [name, bug] of [
+    ['fresh-after-start', 'serves-before-links'], ['no-stale-decisions', 'no-catch-up'],
+    ['writes-in-time', 'silence-is-waited-out'], ['older-disk', 'older-copy-unnoticed'],
+  ] as const) {
+    it(`find a planted bug: ${name} finds ${bug}`, async () => {
+      for (let seed = 1; seed <= 10; seed++) if ((await findings(name, seed, bug)).length > 0) return
+      expect.fail('no seed found it')
+    })
+  }
+})
