@@ -86,6 +86,18 @@ export const metadataBugs: readonly PlantedBug[] = [
     }),
   },
   {
+    name: 'absent-without-asking',
+    does: 'a node says that a database does not exist without asking the leader',
+    caughtBy: ['no-false-absence', 'converge'],
+    plant: () => () => ({
+      seams: {
+        control: control => withChanges(control, {
+          confirmAbsent: async name => control.state()?.databases.get(name),
+        }),
+      },
+    }),
+  },
+  {
     name: 'filling-counts',
     does: 'quorums count replicas that are still being filled',
     caughtBy: ['fresh-reads', 'scenario', 'durable-acknowledgement'],

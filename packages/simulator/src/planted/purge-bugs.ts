@@ -11,6 +11,18 @@ export const purgeBugs: readonly PlantedBug[] = [
     scanPurges: async function* () { /* No replica learns of purges that it missed. */ },
   })),
   replicaBug({
+    name: 'purge-without-ancestors',
+    does: 'a purge names revisions without their ancestors, so that replicas that lack a revision keep its ancestors',
+    caughtBy: ['purged-everywhere', 'purged-stays', 'converge', 'replicas-equal'],
+  }, replica => ({
+    purgeDocuments: ({ purges, ...request }, context) => replica.purgeDocuments({
+      ...request,
+      purges: purges.map(purge => ({
+        ...purge, paths: purge.paths.map(({ start, ids }) => ({ start, ids: ids.slice(0, 1) })),
+      })),
+    }, context),
+  })),
+  replicaBug({
     name: 'purge-of-the-others',
     does: 'every other purge is confirmed, but carried out only by the other replicas',
     caughtBy: ['purged-stays', 'converge', 'replicas-equal', 'durable-acknowledgement'],
