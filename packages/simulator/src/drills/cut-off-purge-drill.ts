@@ -1,5 +1,5 @@
 import type { Findings } from '../checkers/final-state.ts'
-import { DrillDocuments, endsInOneBranch } from './drill.ts'
+import { DrillDocuments, endsInOneBranch, getAtRest } from './drill.ts'
 import type { DrillContext, EditedDocument } from './drill.ts'
 
 const settleMs = 1000
@@ -35,7 +35,7 @@ export async function cutOffPurgeDrill(context: DrillContext): Promise<Findings>
   await world.converge(database)
   for (const { id, lastRevision } of purged) {
     for (const node of world.nodes) {
-      const { status, body } = await world.read(node.number, database, id)
+      const { status, body } = await getAtRest(world, node.number, `/${database}/${id}`)
       if (status === 404) continue
       findings.push(`node ${node.number} answered ${status} ${body._rev ?? ''} for ${id}, whose only leaf `
         + `${lastRevision} was purged`)

@@ -6,6 +6,7 @@
 import { activeReplicas } from '@sectional/server'
 import type { FinalDatabase, Findings } from '../checkers/final-state.ts'
 import type { FaultyDisks } from '../faults/faulty-disks.ts'
+import type { Answer } from '../world/answer.ts'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 
@@ -27,6 +28,7 @@ const replicasMin = 3
 /** Documents of a drill. */
 const documents = 4
 const pollMs = 10
+const reachableMsMax = 60_000
 
 /** Returns whether the database stays fully available while one node is away. */
 export function sparesOneNode({ record }: FinalDatabase): boolean {
@@ -106,13 +108,23 @@ export async function readLatest(
   return findings
 }
 
+/** Sends a GET until a node can reach the replicas: links that were cut are opened again after a pause. */
+export async function getAtRest(world: World, through: number, path: string): Promise<Answer> {
+  let answer = await world.send(through, 'GET', path)
+  await world.eventually(`an answer to GET ${path} through node ${through}`, reachableMsMax, async () => {
+    if (answer.status === 503) answer = await world.send(through, 'GET', path)
+    return answer.status === 503 ? JSON.stringify(answer.body) : null
+  })
+  return answer
+}
+
 /** When all replicas are equal again, each document has its last revision and no conflict. */
 export async function endsInOneBranch(
   { database, world }: DrillContext, edited: readonly EditedDocument[],
 ): Promise<Findings> {
   const findings: string[] = []
   for (const { id, lastRevision } of edited) {
-    const { status, body } = await world.read(1, database, id, '?conflicts=true')
+    const { status, body } = await getAtRest(world, 1, `/${database}/${id}?conflicts=true`)
     if (status === 200 && body._rev === lastRevision && body._conflicts === undefined) continue
     findings.push(`${id} ends as ${status} ${JSON.stringify(body)}, although nobody edited ${lastRevision}`)
   }

@@ -1,4 +1,4 @@
-import { DrillDocuments, readLatest } from './drill.ts'
+import { DrillDocuments, getAtRest, readLatest } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 import type { Findings } from '../checkers/final-state.ts'
 
@@ -30,8 +30,8 @@ export async function olderDiskDrill(context: DrillContext): Promise<Findings> {
   const findings = [...await readLatest(context, edited, number, watchedMs)]
   if (status !== 200) return findings
   for (const node of world.nodes) {
-    const { body } = await world.send(
-      node.number, 'GET', `/${database}/_changes?since=${encodeURIComponent(read.last_seq)}`,
+    const { body } = await getAtRest(
+      world, node.number, `/${database}/_changes?since=${encodeURIComponent(read.last_seq)}`,
     )
     const told = new Set(body.results?.map(({ id }: { readonly id: string }) => id))
     const missed = edited.filter(({ id }) => !told.has(id)).map(({ id }) => id)

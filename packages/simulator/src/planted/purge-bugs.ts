@@ -5,7 +5,7 @@ export const purgeBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'resurrected-after-purge',
     does: 'a late revision from a replica is treated as a new write of a client, so that it survives its purge',
-    caughtBy: ['purged-stays', 'converge', 'replicas-equal'],
+    caughtBy: ['purged-stays', 'purged-everywhere', 'converge', 'replicas-equal'],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions({ ...request, external: true }, context),
     scanPurges: async function* () { /* No replica learns of purges that it missed. */ },
