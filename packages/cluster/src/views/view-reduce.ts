@@ -27,7 +27,7 @@ export async function reduceView(
   const { index, answers, inMemory, close } = shards
   const merge = {
     descending, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,
-    reduceAgain: (groups: readonly (readonly Uint8Array[])[]) => reduceAgain(groups, shards.signal),
+    reduceAgain: (groups: readonly (readonly Uint8Array[])[]) => reduceAgain(groups, shards.signal()),
   }
   const sources = inMemory ?? answers.map(answer => answer.pages())
   // A custom reduce function may fail once, and not the next time, so that its results are not kept.

@@ -22,8 +22,12 @@ export interface ViewShards<Row> {
   readonly answers: readonly ShardRows<Row>[]
   /** All rows of each shard, when all of them were in memory. */
   readonly inMemory?: readonly RowSequence<Row>[]
-  /** Aborts when the answers are closed or the client has disconnected. It is made when it is read first. */
-  readonly signal: AbortSignal
+  /**
+   * Returns what aborts when the answers are closed or the client has disconnected. It is made by the first call. An
+   * accessor in an object literal would cost more: V8 makes the accessor in old memory, from where it keeps the whole
+   * request alive until the next full garbage collection.
+   */
+  signal(): AbortSignal
   close(): Promise<void>
 }
 
@@ -60,7 +64,7 @@ export async function openShards<Place, Row extends Place>(
   const inMemory = places.map(place => immediateRows(scope, place, immediate, rest, read))
   if (inMemory.every(rows => rows !== undefined)) {
     const lists = inMemory.map(({ rows }) => rows)
-    return { index, answers: inMemory, inMemory: lists, get signal() { return context.signal }, close: async () => {} }
+    return { index, answers: inMemory, inMemory: lists, signal: () => context.signal, close: async () => {} }
   }
   return { index, ...await openAll(scope, places, inMemory, { query, newest, rest, read }, context) }
 }
@@ -110,7 +114,7 @@ async function openAll<Place, Row extends Place>(
     await close()
     throw failure
   }
-  if (behind.length === 0) return { answers, signal, close }
+  if (behind.length === 0) return { answers, signal: () => signal, close }
   const built = answers.filter(answer => answer !== undefined)
     .map(({ head: { position: { sequence } } }) => ({ done: sequence, total: sequence }))
   await close()
