@@ -205,8 +205,9 @@ class SwarmRun {
     )
     if (this.#options.databaseEvents) await this.#checkUpdateRows(names)
     const final = this.#finalState(databases)
-    await this.#drill(databases)
     const unnamed = await this.#rested()
+    // A node that has just been started sweeps its content later than the others.
+    await this.#drill(databases)
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
