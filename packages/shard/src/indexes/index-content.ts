@@ -25,8 +25,8 @@ export interface ContentParts {
 }
 
 /**
- * From this number of rows on, a scan with many changes ahead removes the summaries and makes them anew at its end.
- * Below it, changing them is cheap enough.
+ * From this number of rows and changes ahead on, a scan with many changes ahead removes the summaries and makes them
+ * anew at its end. Below it, changing them is cheap enough.
  */
 const summariesKeptBelow = 10_000
 /** The changes ahead are many when they are more than this part of the rows. */
@@ -169,8 +169,8 @@ export class IndexContent {
     this.#unwritten.drop()
     this.#isFirstScan = readSequence === 0
     if (this.#isFirstScan) this.#valueBytesMax = 0
-    const hasManyAhead = newest - readSequence > rowCount * manyChangesPart
-    if (height > 0 && rowCount >= summariesKeptBelow && hasManyAhead) {
+    const ahead = newest - readSequence
+    if (height > 0 && ahead > rowCount * manyChangesPart && rowCount + ahead >= summariesKeptBelow) {
       await this.#write({ ...this.#state, height: 0, hasRemains: true })
       this.cache.reset(this.#state.version)
     }

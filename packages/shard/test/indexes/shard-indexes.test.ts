@@ -243,4 +243,20 @@ describe('the indexes of a replica', () => {
     expect(groups.slice(1).map(group => 'value' in group && String(group.value))).to.deep.equal(['14198'])
     await world.stop()
   }).timeout(20_000)
+
+  it('remove the summaries of few rows before many changes', async () => {
+    const ids = Array.from({ length: 10_000 }, (_, at) => `document ${String(at).padStart(6, '0')}`)
+    const pagesAfter = async (...parts: readonly (readonly string[])[]): Promise<number> => {
+      const world = await new World().start()
+      for (const part of parts) {
+        await world.write(...part)
+        await world.build()
+      }
+      const pages = world.stored(1).filter(key => key[4] === 'p').length
+      await world.stop()
+      return pages
+    }
+    // Pages that are made anew are fuller than those that were divided again and again.
+    expect(await pagesAfter(ids.slice(0, 1000), ids.slice(1000))).to.equal(await pagesAfter(ids))
+  }).timeout(20_000)
 })
