@@ -169,7 +169,8 @@ function rivalOutcome(): ApiError {
 }
 
 function writeOutcome(id: string, outcome: DecidedOutcome, accepted: boolean): WriteOutcome {
-  if (outcome.kind === 'conflict') return outcome
+  // A tombstone that cannot be named has just been replaced by other clients.
+  if (outcome.kind === 'conflict' || outcome.kind === 'tombstone') return { kind: 'conflict' }
   if (outcome.kind === 'unknown') return errorOutcome(unknownOutcome())
   if (outcome.kind === 'partition_overflow') {
     return errorOutcome(new ApiError('partition_overflow', `Partition limit exceeded due to update on '${id}'`))

@@ -11,6 +11,11 @@
  * final: the edit may still take effect as a conflict branch, and that branch may even win. The outcome of such an edit
  * is `unknown`, which the client receives as 503.
  *
+ * An edit without a parent that finds a deleted document would restore it each time that it is decided, also after
+ * another client has deleted the document again. A replica therefore only reports the tombstone at first. The
+ * coordinator names it in a second call, and in all later ones (`DocumentEdit.revives`). It names none while another
+ * replica may have made the edit before the document was deleted; the outcome is then `unknown`, too.
+ *
  * The first replica of the shard map decides nearly all edits and therefore has nearly all revisions. A stand-in may
  * lack some, and so may a replica that is catching up. Before such a replica decides, it receives the leaves that the
  * other replicas have of the documents in question. A conflict is answered only after a review (conflict-review.ts).
@@ -51,6 +56,9 @@ export function requestDecision(
   return new EditDecision(scope, db, place, edits, options, context).run()
 }
 
+/** How often the tombstone of an edit may be named: other clients can revive and delete the document in between. */
+const namingsMax = 3
+
 type Answer =
   | { readonly kind: 'decided'; readonly decider: Peer; readonly outcomes: readonly EditOutcome[] }
   | { readonly kind: 'declined' | 'failed'; readonly decider: Peer }
@@ -67,6 +75,8 @@ class EditDecision {
   readonly #errors: ReplicaError[] = []
   /** The calls that have not been answered. Their promises never reject. */
   readonly #open = new Map<Peer, Promise<Answer>>()
+  /** The tombstones that edits without a parent may extend. */
+  readonly #tombstones = new Map<DocumentEdit, string>()
   /** True after a call failed that may have been carried out or may still be carried out. */
   #unknownOutcome = false
 
@@ -169,8 +179,33 @@ class EditDecision {
     return { decider, outcomes: outcomes.map(outcome => outcome.kind === 'updated' ? outcome : { kind: 'unknown' }) }
   }
 
+  /** Asks a replica to decide. Edits that only need the name of their tombstone are decided again with it. */
   async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
+    const reply = await this.#call(decider, edits, force)
+    if (reply.kind === 'declined') return reply
+    const outcomes = [...reply.outcomes]
+    for (let namings = 1; namings <= namingsMax; namings++) {
+      const named = edits.flatMap((edit, index) => this.#nameTombstone(decider, edit, outcomes[index]!) ? [index] : [])
+      if (named.length === 0) break
+      const again = await this.#call(decider, named.map(index => edits[index]!), true)
+      if (again.kind === 'decided') named.forEach((index, i) => { outcomes[index] = again.outcomes[i]! })
+    }
+    return { kind: 'decided', outcomes }
+  }
+
+  /** @returns whether the outcome reports a tombstone that the edit may extend */
+  #nameTombstone(decider: Peer, edit: DocumentEdit, outcome: EditOutcome): boolean {
+    if (outcome.kind !== 'tombstone') return false
+    const deciding = this.#unknownOutcome || [...this.#open.keys()].some(peer => peer !== decider)
+    if (deciding && this.#tombstones.get(edit) !== outcome.revision) return false
+    this.#tombstones.set(edit, outcome.revision)
+    return true
+  }
+
+  async #call(decider: Peer, asked: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
     const { decisionTimeoutMs } = this.#scope.options
+    const edits = asked.map(edit => edit.parent !== null || edit.attempt === undefined
+      ? edit : { ...edit, revives: this.#tombstones.get(edit) ?? null })
     const request = {
       edits, revsLimit: this.#db.revsLimit, ...partitionLimit(this.#db, this.#options), ...(force && { force }),
     }

@@ -89,6 +89,35 @@ describe('the outcome of an edit', () => {
     })
   }
 
+  for (const created of [true, false]) {
+    const before = created ? 'a new document' : 'a deleted document'
+    it(`is not made again after another client has deleted the document (${before})`, async () => {
+      const { world, parent } = await worldWithDocument()
+      const coordinator = world.coordinator('c')
+      const id = created ? 'y' : 'x'
+      const update = (change: Edit) =>
+        outcomeOf(world.during(coordinator.updateDocuments(world.db, [change], { w: 2 }, request())))
+      if (!created) await update(edit('x', parent, {}, true))
+      const [a, b] = [world.store('a'), world.store('b')]
+      // Node a is paused when it has received the call, and decides the edit when it runs again.
+      world.faults.set('a', { kind: 'hang' })
+      const calls: UpdateDocumentsRequest[] = []
+      const decide = b.updateDocuments.bind(b)
+      b.updateDocuments = (decided, call) => {
+        calls.push(decided)
+        return decide(decided, call)
+      }
+      await update(edit(id, null, { v: 1 }))
+      const [made] = (await world.leavesOf(id)).b!
+      if (made !== undefined && !made.deleted) await update(edit(id, made.revision, {}, true))
+      const [leaf] = (await b.openRevisions([{ id, revisions: 'leaves', latest: false }], plainCall))[0]!
+      if (leaf?.kind === 'found') await a.storeRevisions({ revisions: [leaf.revision], revsLimit: 1000 }, plainCall)
+      expect(calls[0]!.edits[0]).to.include({ id, parent: null })
+      await a.updateDocuments(calls[0]!, plainCall)
+      expect((await world.leavesOf(id)).a!.map(({ deleted }) => deleted)).to.deep.equal([true])
+    })
+  }
+
   it('is returned for each document of a bulk request', async () => {
     const { world, parent } = await worldWithDocument()
     world.faults.set('a', { kind: 'lose-reply', verbs: ['updateDocuments'] })

@@ -316,13 +316,14 @@ export class MemoryShardReplica implements ShardReplica {
 
   #edit(edit: DocumentEdit, { partitionBytesMax }: UpdateDocumentsRequest): EditOutcome {
     const tree = this.#state.tree(edit.id)
-    const decision = tree.decideEdit(edit.parent, edit.deleted)
+    const decision = tree.decideEdit(edit)
     if (decision.kind === 'conflict') return this.#again(edit, tree) ?? decision
+    if (decision.kind === 'tombstone') return decision
+    const { parent } = decision
     if (partitionBytesMax !== undefined && !edit.deleted
       && this.upkeep.partition(edit.id.split(':', 1)[0]!).sizes.external >= partitionBytesMax) {
       return { kind: 'partition_overflow' }
     }
-    const { parent } = decision
     const hash = parent === edit.parent ? edit.revisionHash
       : revisionHash({
         deleted: edit.deleted, parent, body: edit.body, attachments: attachmentDigests(edit.attachments),

@@ -38,6 +38,21 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.leaves('doc'), [revisionFrom(revived)])
     })
 
+    it('restore a deleted document only if they name its tombstone', async () => {
+      const parent = await fixture.write('doc', {})
+      const tombstone = revisionFrom(await fixture.edit(documentEdit('doc', {}, parent, true)))
+      const revival = { ...documentEdit('doc', { life: 2 }), attempt: 4 }
+      assert.deepEqual(await fixture.edit({ ...revival, revives: null }), { kind: 'tombstone', revision: tombstone })
+      assert.deepEqual(await fixture.leaves('doc'), [`-${tombstone}`])
+      const named = { ...revival, revives: tombstone }
+      const outcome = await fixture.edit(named)
+      const revived = revisionFrom(outcome)
+      assert.deepEqual(await fixture.edit(named), outcome)
+      const end = revisionFrom(await fixture.edit(documentEdit('doc', {}, revived, true)))
+      assert.deepEqual(await fixture.edit(named), { kind: 'tombstone', revision: end })
+      assert.deepEqual(await fixture.leaves('doc'), [`-${end}`])
+    })
+
     it('conflict when another edit of the same revision was stored from elsewhere', async () => {
       const parent = await fixture.write('doc', { v: 1 })
       const edit = { ...documentEdit('doc', { v: 2 }, parent), attempt: 5 }

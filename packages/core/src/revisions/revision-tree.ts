@@ -27,7 +27,7 @@
  * Trees are immutable. Each read decodes the tree of its document. A tree with a single branch, the usual case, keeps
  * the ancestors of its leaf as bytes until they are needed (`revision-chain.ts`).
  */
-import type { Branch, Leaf, RevisionPath } from '../contracts/shard-replica.ts'
+import type { Branch, DocumentEdit, Leaf, RevisionPath } from '../contracts/shard-replica.ts'
 import { compareRevisionHashes, readRevision } from './revision-id.ts'
 import { RevisionChain } from './revision-chain.ts'
 import type { RevisionNode } from './revision-node-codec.ts'
@@ -69,6 +69,8 @@ export interface MergedTree {
 
 export type EditDecision =
   | { readonly kind: 'conflict' }
+  /** The edit would extend this tombstone, which it does not name. */
+  | { readonly kind: 'tombstone'; readonly revision: string }
   /** The revision to extend; null: a first revision. */
   | { readonly kind: 'extend'; readonly parent: string | null }
 
@@ -297,16 +299,21 @@ export class RevisionTree {
   /**
    * Decides whether an interactive edit may be made, and which revision it extends
    * (docs/reference/documents.md#revisions). A named parent must be a live leaf. An edit without a parent creates the
-   * document, or revives it by extending its winning tombstone.
+   * document, or revives it by extending its winning tombstone, which `revives` may have to name
+   * (`DocumentEdit.revives`).
    */
-  decideEdit(parent: string | null, deleted: boolean): EditDecision {
+  decideEdit({ parent, deleted, revives }: Pick<DocumentEdit, 'parent' | 'deleted' | 'revives'>): EditDecision {
     if (parent !== null) {
       const leaf = this.#leaf(parent)
       return leaf === undefined || leaf.deleted ? { kind: 'conflict' } : { kind: 'extend', parent }
     }
     if (this.isEmpty) return { kind: 'extend', parent: null }
     const winner = this.winner()
-    return winner.deleted && !deleted ? { kind: 'extend', parent: revisionOf(winner) } : { kind: 'conflict' }
+    if (!winner.deleted || deleted) return { kind: 'conflict' }
+    const tombstone = revisionOf(winner)
+    return revives === undefined || revives === tombstone
+      ? { kind: 'extend', parent: tombstone }
+      : { kind: 'tombstone', revision: tombstone }
   }
 
   /**

@@ -145,11 +145,11 @@ describe('revision tree', () => {
         const fresh = RevisionTree.decode(copy.encode())
         expect([
           fresh.has(revision), fresh.path(revision), fresh.latest(revision), fresh.isLeaf(revision),
-          fresh.node(revision), fresh.decideEdit(revision, false),
+          fresh.node(revision), fresh.decideEdit({ parent: revision, deleted: false }),
         ])
           .to.deep.equal([
             tree.has(revision), tree.path(revision), tree.latest(revision), tree.isLeaf(revision), tree.node(revision),
-            tree.decideEdit(revision, false),
+            tree.decideEdit({ parent: revision, deleted: false }),
           ])
       }
     }), { numRuns: 300 })
@@ -322,17 +322,27 @@ describe('questions to a revision tree', () => {
 
   it('decides edits: a live leaf, nothing yet, or the winning tombstone', () => {
     const dead = merged([2, 'b a', true], [3, 'c b2', true])
-    expect(RevisionTree.empty.decideEdit(null, false)).to.deep.equal({ kind: 'extend', parent: null })
-    expect(RevisionTree.empty.decideEdit(null, true)).to.deep.equal({ kind: 'extend', parent: null })
-    expect(RevisionTree.empty.decideEdit('1-a', false)).to.deep.equal({ kind: 'conflict' })
-    expect(tree.decideEdit('2-x', false)).to.deep.equal({ kind: 'extend', parent: '2-x' })
-    expect(tree.decideEdit('2-x', true)).to.deep.equal({ kind: 'extend', parent: '2-x' })
-    expect(tree.decideEdit('1-a', false)).to.deep.equal({ kind: 'conflict' })
-    expect(tree.decideEdit('4-s', false)).to.deep.equal({ kind: 'conflict' })
-    expect(tree.decideEdit(null, false)).to.deep.equal({ kind: 'conflict' })
-    expect(dead.decideEdit(null, false)).to.deep.equal({ kind: 'extend', parent: '3-c' })
-    expect(dead.decideEdit(null, true)).to.deep.equal({ kind: 'conflict' })
-    expect(dead.decideEdit('3-c', false)).to.deep.equal({ kind: 'conflict' })
+    const decide = (of: RevisionTree, parent: string | null, deleted = false) => of.decideEdit({ parent, deleted })
+    expect(decide(RevisionTree.empty, null)).to.deep.equal({ kind: 'extend', parent: null })
+    expect(decide(RevisionTree.empty, null, true)).to.deep.equal({ kind: 'extend', parent: null })
+    expect(decide(RevisionTree.empty, '1-a')).to.deep.equal({ kind: 'conflict' })
+    expect(decide(tree, '2-x')).to.deep.equal({ kind: 'extend', parent: '2-x' })
+    expect(decide(tree, '2-x', true)).to.deep.equal({ kind: 'extend', parent: '2-x' })
+    expect(decide(tree, '1-a')).to.deep.equal({ kind: 'conflict' })
+    expect(decide(tree, '4-s')).to.deep.equal({ kind: 'conflict' })
+    expect(decide(tree, null)).to.deep.equal({ kind: 'conflict' })
+    expect(decide(dead, null)).to.deep.equal({ kind: 'extend', parent: '3-c' })
+    expect(decide(dead, null, true)).to.deep.equal({ kind: 'conflict' })
+    expect(decide(dead, '3-c')).to.deep.equal({ kind: 'conflict' })
+  })
+
+  it('reports the winning tombstone when an edit that must name it names none or another one', () => {
+    const dead = merged([2, 'b a', true], [3, 'c b2', true])
+    const decide = (revives: string | null) => dead.decideEdit({ parent: null, deleted: false, revives })
+    expect(decide('3-c')).to.deep.equal({ kind: 'extend', parent: '3-c' })
+    for (const revives of [null, '2-b']) {
+      expect(decide(revives)).to.deep.equal({ kind: 'tombstone', revision: '3-c' })
+    }
   })
 
   it('finds nodes by their revisions', () => {

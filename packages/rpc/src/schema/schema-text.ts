@@ -197,6 +197,7 @@ message Edit {
   uint32 body_length = 5;
   repeated Attachment attachments = 6;
   double attempt = 7;
+  optional string revives = 8;
 }
 message UpdateDocuments {
   repeated Edit edits = 1;
@@ -205,7 +206,12 @@ message UpdateDocuments {
   optional double partition_bytes_max = 10;
 }
 message UpdateDocumentsReply { bool declined = 1; repeated EditOutcome outcomes = 2; }
-message EditOutcome { Path updated = 1; repeated string purges = 10; bool partition_overflow = 11; }
+message EditOutcome {
+  Path updated = 1;
+  repeated string purges = 10;
+  bool partition_overflow = 11;
+  string tombstone = 12;
+}
 message Checkpoint { string history = 1; double sequence = 2; }
 message StoreRevisions {
   repeated Revision revisions = 1;

@@ -54,6 +54,7 @@ export const documentCodecs: CodecsOf<typeof documentVerbs> = {
         bodyLength: payload.add(edit.body),
         attachments: encodeAttachments(edit.attachments),
         attempt: edit.attempt,
+        revives: edit.revives === null ? '' : edit.revives,
       })),
       revsLimit: limit(revsLimit),
       force,
@@ -67,6 +68,7 @@ export const documentCodecs: CodecsOf<typeof documentVerbs> = {
         body: payload.take(edit.bodyLength),
         ...decodeAttachments(edit),
         ...decodeAttempt(edit),
+        ...(edit.revives !== null && { revives: edit.revives === '' ? null : edit.revives }),
       })),
       revsLimit: message.revsLimit,
       ...(message.force && { force: true }),
@@ -172,10 +174,12 @@ function decodeOpenedRevision(message: WireMessage, payload: PayloadReader): Ope
 
 function encodeOutcome(outcome: EditOutcome): object {
   if (outcome.kind === 'updated') return { updated: outcome.path, purges: outcome.purges }
+  if (outcome.kind === 'tombstone') return { tombstone: outcome.revision }
   return outcome.kind === 'partition_overflow' ? { partitionOverflow: true } : {}
 }
 
-function decodeOutcome({ updated, purges, partitionOverflow }: WireMessage): EditOutcome {
+function decodeOutcome({ updated, purges, partitionOverflow, tombstone }: WireMessage): EditOutcome {
+  if (tombstone !== '') return { kind: 'tombstone', revision: tombstone }
   if (updated === null) return { kind: partitionOverflow ? 'partition_overflow' : 'conflict' }
   return { kind: 'updated', path: decodePath(updated), ...(purges.length > 0 && { purges: [...purges] }) }
 }

@@ -19,10 +19,11 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, partitionBytesMax: nu
   const { id, deleted, body } = edit
   const document = draft.document(id)
   const before = document?.tree ?? RevisionTree.empty
-  const decision = before.decideEdit(edit.parent, deleted)
+  const decision = before.decideEdit(edit)
   if (decision.kind === 'conflict') return decidedBefore(draft, edit, document) ?? decision
-  if (!deleted && isFull(draft, id, partitionBytesMax)) return { kind: 'partition_overflow' }
+  if (decision.kind === 'tombstone') return decision
   const { parent } = decision
+  if (!deleted && isFull(draft, id, partitionBytesMax)) return { kind: 'partition_overflow' }
   // An edit without a parent that revives a tombstone: the caller did not know the parent and hashed a first revision.
   const hash = parent === edit.parent
     ? edit.revisionHash

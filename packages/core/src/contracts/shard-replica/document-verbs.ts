@@ -85,6 +85,12 @@ export interface DocumentEdit {
    * Absent: a repeated call conflicts with the first one.
    */
   readonly attempt?: number
+  /**
+   * For an edit without `parent`: the tombstone that it may extend. When the winner is another tombstone, or any one if
+   * this is null, the replica writes nothing and answers `tombstone`. A call that is repeated or comes late can then
+   * not restore a document that was deleted after this edit was made. Absent: the edit extends any tombstone.
+   */
+  readonly revives?: string | null
 }
 
 /** 2^48: two edits of one parent with equal content have the same number with a probability of 1 in 2^48. */
@@ -98,6 +104,8 @@ export type EditOutcome =
   | { readonly kind: 'updated'; readonly path: RevisionPath; readonly purges?: readonly string[] }
   /** The document's partition is full. */
   | { readonly kind: 'partition_overflow' }
+  /** Nothing was written: the edit would extend this tombstone, which `DocumentEdit.revives` does not name. */
+  | { readonly kind: 'tombstone'; readonly revision: string }
   | { readonly kind: 'conflict' }
 
 export interface UpdateDocumentsRequest {
