@@ -76,6 +76,7 @@ export class LiveConfiguration implements Configuration {
   readonly #listeners = new Set<() => void>()
   readonly #live: LiveOptions<OptionTable>[] = []
   #beforeReload: (own: EditableSettings, replace: ReplaceInFiles) => Promise<void> = () => Promise.resolve()
+  #beforeSet: (section: string, key: string, value: string) => Promise<void> = () => Promise.resolve()
   /** Settles when the last change has ended. Changes are made one after the other, so that files and memory agree. */
   #lastChange: Promise<unknown> = Promise.resolve()
 
@@ -146,6 +147,7 @@ export class LiveConfiguration implements Configuration {
       const own = combineSettings(this.#own)
       putSetting(own, section, key, value)
       this.#checkStart(own, section, key)
+      await this.#beforeSet(section, key, value)
       const name = `${section}/${key}`
       const unsaved = new Set(this.#unsaved)
       if (persist) unsaved.delete(name)
@@ -218,6 +220,11 @@ export class LiveConfiguration implements Configuration {
    */
   beforeReload(check: (own: EditableSettings, replace: ReplaceInFiles) => Promise<void>): void {
     this.#beforeReload = check
+  }
+
+  /** Sets the function that sees each change of `set` to this node before it is made, and refuses it by an ApiError. */
+  beforeSet(check: (section: string, key: string, value: string) => Promise<void>): void {
+    this.#beforeSet = check
   }
 
   onChange(listener: () => void): () => void {
