@@ -14,6 +14,8 @@ const betweenMs = { from: 300, to: 4000 }
 const faultMs = { from: 200, to: 7000 }
 /** A node that shuts down within this time is in good order. */
 const stopMsMax = 30_000
+/** A node that listens answers within this time. */
+const answerMsMax = 1000
 /** File sizes at which writes fail: at once, in a log that has begun, in a full one. */
 const fileBytes = [0, 4096, 65_536, 1_048_576]
 
@@ -112,6 +114,8 @@ export class Nemesis {
         await pause(ms)
         return node.continue()
       case 'full-disk':
+        // A node that is still starting would end with an error, as it should.
+        if (!await isListening(node)) return
         node.limitFiles(this.#draws.pick(fileBytes))
         await pause(ms)
         if (!node.running) return
@@ -163,4 +167,8 @@ export class Nemesis {
       node.start()
     }
   }
+}
+
+function isListening(node: TestNode): Promise<boolean> {
+  return node.http.send('GET', '/', { timeoutMs: answerMsMax }).then(() => true, () => false)
 }
