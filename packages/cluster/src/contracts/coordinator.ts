@@ -23,6 +23,18 @@ export interface OperationContext {
 
 /** The r of one read; undefined: a majority. Values above n can never be met; values below 1 act as 1. */
 export interface ReadOptions { readonly r?: number }
+
+/** Which revisions of a document are opened. */
+export interface RevisionsRequest extends ReadOptions {
+  readonly revisions: readonly string[] | 'leaves'
+  readonly latest: boolean
+  /**
+   * Named revisions are reported as missing only if a majority of the replicas has answered that it lacks them. Not
+   * for `latest` and `'leaves'`.
+   */
+  readonly majority?: boolean
+}
+
 /** The user for whom a document is written. */
 export interface WriteUser {
   /** null: not logged in. */
@@ -235,11 +247,14 @@ export interface Coordinator {
   openDocument(
     db: DatabaseRecord, id: string, options: OpenDocumentOptions, context: OperationContext,
   ): Promise<OpenedDocument | null>
-  /** Returns null for `revisions: 'leaves'` of an unknown document. */
+  /**
+   * Returns null for `revisions: 'leaves'` of an unknown document.
+   *
+   * @throws ApiError `service_unavailable` with `Retry-After` when no replica answers, or, with `majority`, fewer
+   *   replicas than a majority and a revision was not found
+   */
   openRevisions(
-    db: DatabaseRecord, id: string,
-    request: { readonly revisions: readonly string[] | 'leaves'; readonly latest: boolean } & ReadOptions,
-    context: OperationContext,
+    db: DatabaseRecord, id: string, request: RevisionsRequest, context: OperationContext,
   ): Promise<readonly OpenedRevision[] | null>
   /**
    * Like `openRevisions` for many documents, in order, with few calls. Undefined elements must be requested again,

@@ -5,6 +5,7 @@ import type { DecidedOutcome } from '../documents/conflict-review.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { DocumentWrite, OperationContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
+import { majority } from '../quorum/majority.ts'
 import { requestDecision } from '../documents/edit-decision.ts'
 import { partitionLimit } from '../documents/partition-limit.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
@@ -112,11 +113,13 @@ async function decideBatch(
     outcomes[batch.indexes[i]!] = writeOutcome(edit.id, outcome, false)
   })
   if (revisions.length === 0) return undefined
+  // Only a decider that knows the acknowledged writes can say that no other edit of the same revision succeeded.
+  const isExclusive = options.w === undefined || options.w >= majority(place.activeCount)
   const distribution = distributeRevisions(
     scope, place, { revisions, revsLimit: db.revsLimit }, decided.decider, options.w, context,
   )
   const distributed = distribution.then(({ verdict, rivals }) => {
-    if (verdict !== 'met') {
+    if (verdict !== 'met' || (!decided.current && isExclusive)) {
       decided.outcomes.forEach((outcome, i) => {
         outcomes[batch.indexes[i]!] = writeOutcome(edits[i]!.id, outcome, true)
       })

@@ -1,3 +1,4 @@
+import { ApiError } from '@sectional/core'
 import type { ReplicaError, UpdateLocalDocumentReply, UpdateLocalDocumentRequest } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
@@ -12,6 +13,8 @@ import { distributeRevisions } from '../documents/revisions-distribution.ts'
 /**
  * Writes a local document. The first reachable replica stamps the new version, and the other replicas receive it. The
  * last writer wins.
+ *
+ * @throws ApiError when no replica answers, and when the document is missing only after a call that may have deleted it
  */
 export async function updateLocalDocument(
   scope: CoordinatorScope, db: DatabaseRecord, write: UpdateLocalDocumentRequest, options: WriteOptions,
@@ -19,13 +22,20 @@ export async function updateLocalDocument(
 ): Promise<LocalWriteOutcome> {
   const place = localPlace(scope, db, write.id)
   const errors: ReplicaError[] = []
+  // True after a call failed that may have been carried out.
+  let uncertain = false
+  let missing = false
   for (const [index, peer] of scope.access.deciders(place).entries()) {
+    let sent = false
     try {
       // A replica that usually does not stamp may hold an old version, and the new stamp must be greater than that of
       // the newest version.
       if (index > 0) await refresh(scope, db, place, peer, write.id, context)
+      sent = true
       const reply = await stamp(scope, db, place, peer, write, context)
       scope.decisionHealth.answered(peer.node)
+      missing = reply.kind === 'missing'
+      if (missing && uncertain) break
       if (reply.kind === 'missing') return reply
       const { verdict } = await distributeRevisions(
         scope, place, { revisions: [], locals: [reply.document], revsLimit: db.revsLimit }, peer, options.w, context,
@@ -34,10 +44,18 @@ export async function updateLocalDocument(
     } catch (error) {
       const failure = asReplicaError(error)
       errors.push(failure)
+      uncertain ||= sent && !failure.nothingDone
       if (failure.code === 'timeout') scope.decisionHealth.silent(peer.node)
     }
   }
-  throw shardFailure(errors)
+  throw missing ? uncertainOutcome(errors[0]!) : shardFailure(errors)
+}
+
+function uncertainOutcome(cause: ReplicaError): ApiError {
+  return new ApiError(
+    'service_unavailable', 'A replica failed after it may have written the local document. Try again.',
+    { headers: { 'Retry-After': '1' }, cause },
+  )
 }
 
 /**

@@ -1,19 +1,17 @@
 import { ApiError, ReplicaError, mapBounded, openedBytesMax, openedRevisionBytes } from '@sectional/core'
 import type { CallContext, OpenedRevision, OpenRevisionsRequest, ShardReplica } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
+import { majority } from '../quorum/majority.ts'
 import { quorumSize } from '../quorum/read-quorum.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import type { ReadOptions, OperationContext } from '../contracts/coordinator.ts'
+import type { OperationContext, ReadOptions, RevisionsRequest } from '../contracts/coordinator.ts'
 import { documentReadsMax, fetchRevisions, readDocument } from '../documents/document-read.ts'
 import type { DocumentRead } from '../documents/document-read.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { askOne, collectReplies } from '../shard-calls/reply-collection.ts'
 import { branchRevisions } from '../documents/revision-merge.ts'
-
-export type RevisionsRequest = { readonly revisions: readonly string[]
-  | 'leaves'; readonly latest: boolean } & ReadOptions
 
 /**
  * Opens revisions with their bodies: named ones in the given order, or every leaf of the merged tree, winner first. A
@@ -44,13 +42,16 @@ export async function openRevisions(
 
 async function openFrom(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, id: string,
-  { revisions, latest, r }: RevisionsRequest, call: CallContext,
+  request: RevisionsRequest, call: CallContext,
 ): Promise<readonly OpenedRevision[] | null> {
+  const { revisions, latest, r } = request
   if (revisions !== 'leaves' && !latest) {
     const { opened, answered, errors } = await fetchRevisions(
       scope, scope.access.readers(place), id, revisions, quorumSize(place.activeCount, r), call,
     )
     if (answered === 0 && revisions.length > 0) throw shardFailure(errors.map(asReplicaError))
+    const isUncertain = request.majority === true && answered < majority(place.activeCount)
+    if (isUncertain && opened.some(({ kind }) => kind === 'missing')) throw uncertain()
     return opened
   }
   for (let reads = 1; ; reads++) {
@@ -62,6 +63,13 @@ async function openFrom(
     const replaced = opened.some((each, index) => each.kind === 'missing' && leaves.includes(wanted[index]!))
     if (!replaced || reads === documentReadsMax) return opened
   }
+}
+
+function uncertain(): ApiError {
+  return new ApiError(
+    'service_unavailable', 'Too few replicas answered to tell whether the revision exists. Try again.',
+    { headers: { 'Retry-After': '1' } },
+  )
 }
 
 /**

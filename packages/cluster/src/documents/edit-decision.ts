@@ -24,6 +24,7 @@ import { mapBounded } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
+import { majority } from '../quorum/majority.ts'
 import { provideBlobs } from '../attachments/blob-transfer.ts'
 import { namedBlobs } from '../replicas/blob-copy.ts'
 import { reviewConflicts } from './conflict-review.ts'
@@ -42,6 +43,11 @@ export interface DecidedEdits {
   readonly decider: Peer
   /** One outcome per edit, in order. */
   readonly outcomes: readonly DecidedOutcome[]
+  /**
+   * False when the decider may have missed acknowledged writes: it had to be brought up to date, and too few replicas
+   * answered. Another decider may have made the same revisions before.
+   */
+  readonly current: boolean
 }
 
 /**
@@ -73,6 +79,8 @@ class EditDecision {
   readonly #deciders: readonly Peer[]
   readonly #review: CallContext
   readonly #errors: ReplicaError[] = []
+  /** The replicas that had to be brought up to date, and were not compared with a majority. */
+  readonly #outdated = new Set<Peer>()
   /** The calls that have not been answered. Their promises never reject. */
   readonly #open = new Map<Peer, Promise<Answer>>()
   /** The tombstones that edits without a parent may extend. */
@@ -175,8 +183,10 @@ class EditDecision {
     const examined = place.activeCount > 1 && decided.some(({ kind }) => kind === 'conflict')
     const outcomes: readonly DecidedOutcome[] = !examined ? decided : await reviewConflicts(
       { scope, db, place, edits, decider, call: this.#review, decide: some => this.#ask(decider, some, true) }, decided)
-    if (!this.#unknownOutcome && this.#open.size === 0) return { decider, outcomes }
-    return { decider, outcomes: outcomes.map(outcome => outcome.kind === 'updated' ? outcome : { kind: 'unknown' }) }
+    const current = !this.#outdated.has(decider)
+    if (!this.#unknownOutcome && this.#open.size === 0) return { decider, outcomes, current }
+    const known = outcomes.map(outcome => outcome.kind === 'updated' ? outcome : { kind: 'unknown' } as const)
+    return { decider, outcomes: known, current }
   }
 
   /** Asks a replica to decide. Edits that only need the name of their tombstone are decided again with it. */
@@ -221,19 +231,22 @@ class EditDecision {
 
   /**
    * Stores on the decider the leaves of the documents that other replicas have and it lacks. Replicas that do not
-   * answer in time are left out.
+   * answer in time are left out. Those that were silent before are asked only where a majority needs them.
    */
   async #refresh(decider: Peer): Promise<void> {
     const { access, readHealth } = this.#scope
+    const needed = majority(this.#place.activeCount) - 1
     const others = access.readers(this.#place).filter(peer => peer.node !== decider.node)
+    if (others.length < needed) this.#outdated.add(decider)
     if (others.length === 0) return
+    const trusted = others.filter(peer => !readHealth.isSuspect(peer.node))
+    const asked = trusted.length >= needed ? trusted : others
     const ids = [...new Set(this.#edits.map(edit => edit.id))]
     const known = await mapBounded(ids, this.#scope.options.requestCallsMax, async id => {
-      const answers = await Promise.allSettled(
-        others.filter(peer => !readHealth.isSuspect(peer.node)).map(peer => this.#leavesOn(peer, id)),
-      )
-      const leaves = answers.flatMap(answer => answer.status === 'fulfilled' ? answer.value : [])
-      return { id, revisions: [...new Set(leaves.map(leaf => leaf.revision))] }
+      const answers = await Promise.allSettled(asked.map(peer => this.#leavesOn(peer, id)))
+      const leaves = answers.flatMap(answer => answer.status === 'fulfilled' ? [answer.value] : [])
+      if (leaves.length < needed) this.#outdated.add(decider)
+      return { id, revisions: [...new Set(leaves.flat().map(leaf => leaf.revision))] }
     })
     const diffs = await decider.replica.diffRevisions(known.filter(each => each.revisions.length > 0), this.#review)
     const lagging = diffs.filter(diff => diff.missing.length > 0).map(diff => diff.id)
@@ -246,7 +259,9 @@ class EditDecision {
 
   async #leavesOn(peer: Peer, id: string): Promise<readonly Leaf[]> {
     try {
-      return (await peer.replica.openDocument({ id, body: false, tree: false }, this.#review))?.leaves ?? []
+      const opened = await peer.replica.openDocument({ id, body: false, tree: false }, this.#review)
+      this.#scope.readHealth.answered(peer.node)
+      return opened?.leaves ?? []
     } catch (error) {
       if (asReplicaError(error).code === 'timeout') this.#scope.readHealth.silent(peer.node)
       throw error

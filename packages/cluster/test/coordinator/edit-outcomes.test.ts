@@ -1,7 +1,8 @@
 import type { ApiError, UpdateDocumentsRequest } from '@sectional/core'
 import { expect } from 'chai'
-import type { WriteOutcome } from '../../src/contracts/coordinator.ts'
+import type { Coordinator, WriteOutcome } from '../../src/contracts/coordinator.ts'
 import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+import type { Fault } from '../replica-world.ts'
 
 type Edit = ReturnType<typeof edit>
 
@@ -161,6 +162,42 @@ describe('the outcome of an edit', () => {
     const outcomes = await coordinator.updateDocuments(world.db, edits, { w: 3 }, request())
     expect(outcomes[0]).to.include({ kind: 'written', accepted: false })
     expect(outcomes[1]).to.include({ kind: 'error', status: 503 })
+  })
+
+  describe('of a node that was cut off for some seconds', () => {
+    /** Returns a world in which `a` lacks the document, declines to decide, and holds the other nodes for silent. */
+    async function returned(first: Edit): Promise<{ readonly world: ReplicaWorld; readonly a: Coordinator }> {
+      const world = new ReplicaWorld()
+      world.isolate('a')
+      const coordinator = world.coordinator('b')
+      await coordinator.updateDocuments(world.db, [first], { w: 2 }, request())
+      await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], { w: 2 }, request())
+      world.heal()
+      for (const node of ['b', 'c']) world.faults.set(node, { kind: 'hang' })
+      const a = world.coordinator('a')
+      await world.during(a.openDocument(world.db, 'other', {}, request()))
+      world.faults.clear()
+      world.store('a').catchingUp = true
+      return { world, a }
+    }
+
+    it('is a conflict when it makes a revision again that a majority has replaced', async () => {
+      const first = edit('x', null, { equal: true })
+      const { world, a } = await returned(first)
+      expect(await outcomeOf(a.updateDocuments(world.db, [first], { w: 2 }, request()))).to.deep.equal(
+        { kind: 'conflict' },
+      )
+    })
+
+    it('is accepted, but no success, when a majority stores it that could not be read before', async () => {
+      const first = edit('x', null, { equal: true })
+      const { world, a } = await returned(first)
+      const unreadable: Fault = { kind: 'fail', code: 'overloaded', verbs: ['openDocument'] }
+      for (const node of ['b', 'c']) world.faults.set(node, unreadable)
+      expect(await outcomeOf(a.updateDocuments(world.db, [first], { w: 2 }, request()))).to.deep.include(
+        { kind: 'written', accepted: true },
+      )
+    })
   })
 })
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { compareUtf8 } from '@sectional/core'
+import type { ApiError } from '@sectional/core'
 import type { ListDocumentsOptions } from '../../src/contracts/coordinator.ts'
 import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
 
@@ -199,6 +200,19 @@ describe('local documents', () => {
     expect(await world.coordinator('c')
       .updateLocalDocument(world.db, write('x', 0, null, true), { w: 3 }, request())).to.include({ kind: 'written' })
     expect(await world.coordinator('b').openLocalDocument(world.db, 'x', { r: 3 }, request())).to.equal(null)
+  })
+
+  it('are not answered as missing when a replica may have deleted them and its answer was lost', async () => {
+    const world = new ReplicaWorld()
+    const remove = (): Promise<string | number> => world.coordinator('b')
+      .updateLocalDocument(world.db, write('x', 0, null, true), {}, request())
+      .then(({ kind }) => kind, (error: ApiError) => error.status)
+    await world.coordinator('a').updateLocalDocument(world.db, write('x', 1, { v: 1 }), { w: 3 }, request())
+    world.faults.set('a', { kind: 'lose-reply', verbs: ['updateLocalDocument'] })
+    expect(await remove()).to.equal(503)
+    expect(await world.coordinator('c').openLocalDocument(world.db, 'x', { r: 3 }, request())).to.equal(null)
+    world.faults.set('a', { kind: 'fail', code: 'overloaded', verbs: ['updateLocalDocument'] })
+    expect(await remove(), 'a has done nothing').to.equal('missing')
   })
 })
 

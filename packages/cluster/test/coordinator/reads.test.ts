@@ -237,6 +237,22 @@ describe('reading revisions', () => {
     ])
   })
 
+  it('reports a revision as missing only if a majority lacks it, when the caller asks for that', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['b', 'c'], 'x', ['r1'], { v: 1 })
+    const open = async (revision: string): Promise<string | number> => {
+      const named = { revisions: [revision], latest: false, r: 1000, majority: true }
+      return world.coordinator('a').openRevisions(world.db, 'x', named, request())
+        .then(opened => opened![0]!.kind, (error: ApiError) => error.status)
+    }
+    expect(await open('1-r1')).to.equal('found')
+    expect(await open('1-none')).to.equal('missing')
+    world.faults.set('b', { kind: 'fail', code: 'unreachable' })
+    expect(await open('1-none')).to.equal('missing')
+    world.faults.set('c', { kind: 'fail', code: 'unreachable' })
+    expect(await open('1-r1')).to.equal(503)
+  })
+
   it('finds a named revision that one replica alone has, as a feed may show it before the others have it', async () => {
     const world = new ReplicaWorld()
     await put(world, ['c'], 'new', ['r1'], { v: 1 })

@@ -78,7 +78,7 @@ async function findStubs(
 ): Promise<ReadonlyMap<string, AttachmentRecord>> {
   const history = historyOf(document, parent)
   const base = newEdits ? parent : await nearestAncestor(id, history, request, services)
-  const known = base === null ? undefined : await attachmentsOf(id, base, request, services)
+  const known = base === null ? undefined : await attachmentsOf(id, base, newEdits, request, services)
   const found = new Map(known?.map(record => [record.name, record]))
   // The revision is already stored and is not changed, so its stubs need no check.
   if (!newEdits && base === history[0]) return found
@@ -93,10 +93,10 @@ async function findStubs(
 }
 
 async function attachmentsOf(
-  id: string, revision: string, request: RequestContext, services: Services,
+  id: string, revision: string, majority: boolean, request: RequestContext, services: Services,
 ): Promise<readonly AttachmentRecord[]> {
   const opened = await services.coordinator.openRevisions(
-    request.database, id, { revisions: [revision], latest: false, r: everyReplica }, request,
+    request.database, id, { revisions: [revision], latest: false, r: everyReplica, majority }, request,
   )
   const [first] = opened ?? []
   return first?.kind === 'found' ? first.revision.attachments ?? [] : []

@@ -79,7 +79,7 @@ export function writtenBody(id: string, revision: string): string {
  * @param parent the revision that the client named. null when it named none: the document must then be absent or
  * deleted, and a new one is created
  * @throws ApiError `conflict` when no revision is named and the document exists, `missing_rev` when the named revision
- * is not stored
+ * is not stored, `service_unavailable` when too few replicas answer to tell
  */
 export async function openBase(
   id: string, parent: string | null, request: RequestContext, services: Services,
@@ -90,7 +90,7 @@ export async function openBase(
     if (opened !== null && !opened.leaves[0]!.deleted) throw new ApiError('conflict')
     return nothing
   }
-  const wanted = { revisions: [parent], latest: false, r: everyReplica }
+  const wanted = { revisions: [parent], latest: false, r: everyReplica, majority: true }
   const [found] = await coordinator.openRevisions(request.database, id, wanted, request) ?? []
   if (found?.kind !== 'found') throw new ApiError('missing_rev')
   const { body, deleted, attachments = [] } = found.revision

@@ -18,6 +18,7 @@ import { changesFollow } from '../checkers/changes-follow.ts'
 import { databaseUpdates } from '../checkers/database-updates.ts'
 import { deletedStays } from '../checkers/deleted-stays.ts'
 import { readReplicas } from '../checkers/disk-contents.ts'
+import { designsKnown } from '../checkers/designs-known.ts'
 import { DurableAcknowledgement } from '../checkers/durable-acknowledgement.ts'
 import { finalDatabase } from '../checkers/final-state.ts'
 import type { FinalDatabase, FinalState, Findings } from '../checkers/final-state.ts'
@@ -102,6 +103,7 @@ const lostSeedShare = 0.8
 const votersMin = 3
 /** Maximum duration of a drill, in which the cluster becomes ready and converges. */
 const drillMsMax = 600_000
+const leaderMsMax = 60_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
 const inspectionThinks = 4
 /** Milliseconds between two scrubs of a node in runs with damage. */
@@ -428,6 +430,7 @@ class SwarmRun {
     const dice = this.#dice.fork('views at rest')
     // A read that meets a damaged record of an index fails, and the next one reads the index that was built again.
     const attempts = 1 + this.#disks.damagedIndexes
+    await world.run(() => designsKnown(world, databases))
     this.#demand('views-exact', await world.run(() => viewsExact(world, dice, databases, attempts)))
     if (this.#hasAnyOf(findActions)) {
       const drawn = this.#dice.fork('finds at rest')
@@ -467,6 +470,9 @@ class SwarmRun {
     const others = world.nodes.map(node => node.number).filter(other => other !== number)
     world.say(`drill ${name} with node ${number} and ${database}`)
     this.#drills++
+    // The drill before may have left the cluster in an election, and a drill judges the fault that it makes itself.
+    await world.run(() => world.eventually('all nodes to follow a leader', leaderMsMax, async () =>
+      world.nodes.find(({ inside }) => inside?.control.leader() === null)?.name ?? null))
     this.#demand(
       name, await world.run(() => drill({ world, dice, disks: this.#disks, database, number, others }), drillMsMax),
     )
