@@ -149,6 +149,7 @@ export class ControlPlaneNode implements ControlPlane {
       voters: () => this.#member?.raft.configuration.voters ?? [],
       connected: () => this.connectedNodes(),
       confirmed: () => this.#confirmedOnce,
+      recorded: () => !this.#mustRecordStart(),
     })
     this.#intents.start()
     if (this.#store.givenUp()) void this.#renewReplicas(this.#store)
@@ -286,6 +287,7 @@ export class ControlPlaneNode implements ControlPlane {
       formationGraceMs: options.formationGraceMs,
       clusterId: () => this.#member?.clusterId ?? null,
       mustAnnounce: () => this.#mustAnnounce(),
+      leader: () => this.leader(),
       onMemberRound: () => this.#confirm(),
       bootstrap: () => this.#bootstrap(),
       adopt: clusterId => this.#adopt(clusterId),
@@ -351,8 +353,13 @@ export class ControlPlaneNode implements ControlPlane {
     const record = memberOf(this.#member.machine.state, this.node)
     const outdated = record !== undefined && (record.address !== identity.address || record.zone !== identity.zone)
     const leaderless = this.leader() === null && runtime.clock.monotonic() - this.#leaderSeenAt > options.leaderlessMs
-    const started = record !== undefined && this.#ownStart !== undefined && record.start?.id !== this.#ownStart.ids[0]
-    return outdated || started || leaderless || this.#refusal !== null
+    return outdated || this.#mustRecordStart() || leaderless || this.#refusal !== null
+  }
+
+  /** Returns true while this member has a start that the metadata does not record yet. */
+  #mustRecordStart(): boolean {
+    const record = this.#member && memberOf(this.#member.machine.state, this.node)
+    return record !== undefined && this.#ownStart !== undefined && record.start?.id !== this.#ownStart.ids[0]
   }
 
   /**

@@ -98,6 +98,8 @@ export interface MembershipParts {
    * no messages from a leader.
    */
   readonly mustAnnounce: () => boolean
+  /** Returns the leader of the metadata log as far as this node knows it. It is asked first. */
+  readonly leader: () => string | null
   /** Called in each round while this node belongs to a cluster. */
   readonly onMemberRound: () => void
   readonly bootstrap: () => Promise<void>
@@ -106,6 +108,11 @@ export interface MembershipParts {
   readonly onOutdated: () => Promise<void>
   /** Called with the reason when members refuse to admit this node, and with null when a member has admitted it. */
   readonly onRefusal: (reason: string | null) => void
+}
+
+/** Returns an order of names that begins with the leader. */
+function byLeader(leader: string | null): (a: string, b: string) => number {
+  return (a, b) => Number(b === leader) - Number(a === leader) || (a < b ? -1 : 1)
 }
 
 export class Membership {
@@ -161,7 +168,7 @@ export class Membership {
       if (!parts.mustAnnounce()) return
       const members = parts.network.connected().filter(peer => peer.clusterId === parts.clusterId())
         .map(peer => peer.node)
-      return this.#join(members.sort())
+      return this.#join(members.sort(byLeader(parts.leader())))
     }
     const statuses = await this.#askStatus()
     const decision = decideFormation({

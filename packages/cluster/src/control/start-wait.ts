@@ -3,7 +3,9 @@
  *
  * Without open links, a node that was away answers 404 for documents that were acknowledged meanwhile, accepts writes
  * alone (202), and decides edits that its peers decide as well, which creates conflicts. Before it has heard from the
- * leader of the metadata log, it does not know which databases were created or deleted meanwhile.
+ * leader of the metadata log, it does not know which databases were created or deleted meanwhile. Before the log has
+ * recorded the start, an older copy of the data directory that is put back is not recognised, and the sequences that
+ * this node has given to clients would be assigned again.
  */
 import type { Clock } from '@sectional/runtime'
 import { majority } from '../quorum/majority.ts'
@@ -18,6 +20,8 @@ export interface StartView {
   readonly connected: () => readonly string[]
   /** Returns true when this node has applied everything that the leader had decided at some moment since the start. */
   readonly confirmed: () => boolean
+  /** Returns true when the metadata log has recorded this start, or never will. */
+  readonly recorded: () => boolean
 }
 
 export class StartWait {
@@ -47,9 +51,9 @@ export class StartWait {
   #pending(): string | null {
     const untried = this.#view.untried()
     if (untried.length > 0) return `it has not reached the node at ${untried.join(', ')} yet, nor failed to`
-    return this.#leaderMayAnswer() && !this.#view.confirmed()
-      ? 'it has not heard from the leader of the cluster\'s metadata yet'
-      : null
+    if (!this.#leaderMayAnswer()) return null
+    if (!this.#view.confirmed()) return 'it has not heard from the leader of the cluster\'s metadata yet'
+    return this.#view.recorded() ? null : 'the cluster\'s metadata does not record its start yet'
   }
 
   /**
