@@ -31,6 +31,7 @@ import { renderError, renderFailure } from './messages/error-rendering.ts'
 import type { HttpOptions } from './settings/http-options.ts'
 import type { NodeInformation } from './settings/node-information.ts'
 import type { RequestContext } from './request/request-context.ts'
+import { CrossOriginHosts } from './request/cross-origin-hosts.ts'
 import { VirtualHosts } from './request/virtual-hosts.ts'
 import { auditRefusal } from './pipeline/audit-refusal.ts'
 import { RequestMetrics } from './pipeline/request-metrics.ts'
@@ -74,10 +75,12 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const feeds = new Feeds(runtime.clock, parts.control)
   const unsignedProxy = new UnsignedProxyWarning(options, runtime.log)
   const hosts = new VirtualHosts(configuration, options)
+  const crossOrigin = new CrossOriginHosts(configuration, options)
   const unsubscribe = configuration.onChange(() => {
     if (options.maintenanceMode !== 'false') feeds.endAll()
     unsignedProxy.check()
     hosts.refresh()
+    crossOrigin.refresh()
   })
   const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
   const { clock, machine, random } = runtime
@@ -102,6 +105,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     authentication: new RequestAuthentication({ options, sessions, proxy, tokens, authenticator }),
     authenticator,
     sessions,
+    crossOrigin,
     batches,
     feeds,
     filterCalls: new FilterCalls(runtime.clock),
@@ -171,7 +175,7 @@ class Pipeline {
         isIdentified = true
         request.user = user
         request.renewedSession = renewed
-        requireSameSite(request, services.options)
+        requireSameSite(request, services.crossOrigin.of(request.exchange.headers))
         if (carriesBody(exchange)) this.#expectBody(request)
         await dispatch(this.#routes, request, services)
       }
@@ -200,7 +204,8 @@ class Pipeline {
   /** Answers a CORS preflight, which browsers send without credentials. */
   #answerPreflight(request: RequestContext): boolean {
     const services = this.#services
-    const headers = request.method === 'OPTIONS' ? preflightHeaders(request, services.options) : null
+    const { headers: asked } = request.exchange
+    const headers = request.method === 'OPTIONS' ? preflightHeaders(request, services.crossOrigin.of(asked)) : null
     if (headers === null) return false
     request.route = 'preflight'
     sendPreflight(request, services, headers)

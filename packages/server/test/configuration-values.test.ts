@@ -2,7 +2,8 @@ import type { ApiError } from '@sectional/core'
 import { httpDeclarations } from '@sectional/http'
 import { expect } from 'chai'
 import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
-import type { IniFile } from '../src/configuration/settings.ts'
+import { nodeOptions } from '../src/configuration/node-options.ts'
+import { layerSettings, type IniFile } from '../src/configuration/settings.ts'
 
 class MemoryFiles implements ConfigurationFiles {
   contents: readonly IniFile[] = [{ name: 'changed-over-http.ini', text: '' }]
@@ -52,5 +53,13 @@ describe('values of settings', () => {
     }
     expect(await set('chttpd/trusted_proxies', '127.0.0.1, ::1, fd00::10, 10.0.0.0/8, 0.0.0.0/0')).to.equal(200)
     expect(await set('chttpd/trusted_proxies', '')).to.equal(200)
+  })
+
+  it('of the cross-origin options of one host have the limits of those of all hosts', async () => {
+    expect(await set('cors:app.example/max_age', '-1')).to.equal(400)
+    expect(await set('cors:app.example/colour', 'red'), 'no such option').to.equal(400)
+    expect(await set('cors:app.example/origins', 'http://app.example')).to.equal(200)
+    const file: IniFile = { name: 'local.ini', text: '[cors:app.example]\nmax_age = x\n' }
+    expect(() => nodeOptions(layerSettings([file], {}))).to.throw(/\[cors:app.example\] max_age/)
   })
 })

@@ -5,7 +5,7 @@ import { warnOfUnknownOptions } from '../src/configuration/unknown-options.ts'
 
 describe('unknown options', () => {
   it('are warned of once each, at the start, after a reload and after a change, without their values', async () => {
-    let text = '[cors:db.example]\norigins = http://hunter2.example\n'
+    let text = '[crs]\norigins = http://hunter2.example\n'
     const configuration = await LiveConfiguration.load(
       { read: async () => [{ name: 'local.ini', text }, { name: 'changes.ini', text: '' }], write: async () => {} }, {},
     )
@@ -14,10 +14,10 @@ describe('unknown options', () => {
       log.lines.splice(0).map(({ level, fields }) => [level, fields['section'], fields['key'], fields['nearest']])
     const end = warnOfUnknownOptions(configuration, log)
     expect(JSON.stringify(log.lines)).not.to.include('hunter2')
-    expect(warned()).to.deep.equal([['warn', 'cors:db.example', 'origins', 'cors/origins']])
+    expect(warned()).to.deep.equal([['warn', 'crs', 'origins', 'cors/origins']])
     text += 'credentials = true\n[chttpd]\nenable_cors = true\n'
     await configuration.reload()
-    expect(warned()).to.deep.equal([['warn', 'cors:db.example', 'credentials', 'cors/credentials']])
+    expect(warned()).to.deep.equal([['warn', 'crs', 'credentials', 'cors/credentials']])
     await configuration.set('chttpd', 'enable_corss', 'true', { persist: false })
     await configuration.set('uuids', 'max_count', '5', { persist: false })
     expect(warned()).to.deep.equal([['warn', 'chttpd', 'enable_corss', 'chttpd/enable_cors']])

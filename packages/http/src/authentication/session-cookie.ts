@@ -6,6 +6,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError, formatHttpTime } from '@sectional/core'
+import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 
 export const sessionCookieName = 'AuthSession'
@@ -78,7 +79,9 @@ export function isSignedBy({ message, signature }: SessionCookie, key: string, d
 }
 
 /** Returns the SameSite attribute, or undefined for a cookie without it. */
-function sameSiteOf({ sameSite, crossOriginEnabled, crossOriginCredentials }: HttpOptions): string | undefined {
+function sameSiteOf(
+  { sameSite }: HttpOptions, { crossOriginEnabled, crossOriginCredentials }: CrossOriginOptions,
+): string | undefined {
   if (sameSite !== 'auto') return sameSiteValues[sameSite]
   return crossOriginEnabled && crossOriginCredentials ? undefined : sameSiteValues['lax']
 }
@@ -87,10 +90,13 @@ function sameSiteOf({ sameSite, crossOriginEnabled, crossOriginCredentials }: Ht
  * Returns the Set-Cookie header for a cookie's value.
  * @param value an empty value makes the browser delete the cookie
  * @param encrypted whether the client is connected to this listener with TLS
+ * @param crossOrigin the options of the host of the request
  */
-export function sessionCookieHeader(value: string, options: HttpOptions, nowMs: number, encrypted: boolean): string {
+export function sessionCookieHeader(
+  value: string, options: HttpOptions, nowMs: number, encrypted: boolean, crossOrigin: CrossOriginOptions,
+): string {
   const { sessionSeconds, cookieDomain } = options
-  const sameSite = sameSiteOf(options)
+  const sameSite = sameSiteOf(options, crossOrigin)
   return [
     `${sessionCookieName}=${value}`, 'Version=1',
     ...(options.persistentCookies

@@ -8,6 +8,8 @@ import type { Clock, Random } from '@sectional/runtime'
 import type { Accounts } from './accounts.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { requireNoConflicts, type Account } from './user-account.ts'
+import type { CrossOriginHosts } from '../request/cross-origin-hosts.ts'
+import type { RequestContext } from '../request/request-context.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import {
   findSessionCookie, isSignedBy, makeSessionCookie, readSessionCookie, sessionCookieHeader, signatureDigests,
@@ -114,8 +116,9 @@ export class Sessions {
   }
 
   /** Returns the Set-Cookie header. @param value an empty value ends the session in the browser */
-  header(value: string, encrypted: boolean): string {
-    return sessionCookieHeader(value, this.#parts.options, this.#parts.clock.now(), encrypted)
+  header(value: string, { exchange }: RequestContext, crossOrigin: CrossOriginHosts): string {
+    const { clock, options } = this.#parts
+    return sessionCookieHeader(value, options, clock.now(), exchange.encrypted, crossOrigin.of(exchange.headers))
   }
 
   /** Returns whole seconds, like the time in the cookie. */

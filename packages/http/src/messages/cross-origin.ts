@@ -4,7 +4,7 @@
  * headers.
  */
 import type { HttpHeaders } from '@sectional/runtime'
-import type { HttpOptions } from '../settings/http-options.ts'
+import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { RequestContext } from '../request/request-context.ts'
 
 const defaultMethods = 'CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, POST, PUT, TRACE'
@@ -23,7 +23,9 @@ const plainHeaderNames: readonly string[] = [
 const defaultExposed = 'accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time'
 
 /** Adds the CORS headers to a response. Returns the same object when the request is not a cross-origin request. */
-export function withCrossOrigin(request: RequestContext, options: HttpOptions, headers: HttpHeaders): HttpHeaders {
+export function withCrossOrigin(
+  request: RequestContext, options: CrossOriginOptions, headers: HttpHeaders,
+): HttpHeaders {
   const origin = allowedOrigin(request, options)
   if (origin === null) return headers
   const present = new Set(Object.keys(headers).map(name => name.toLowerCase()))
@@ -38,7 +40,7 @@ export function withCrossOrigin(request: RequestContext, options: HttpOptions, h
 }
 
 /** Returns the headers of the 204 response to a preflight, or null when the request is not a preflight. */
-export function preflightHeaders(request: RequestContext, options: HttpOptions): HttpHeaders | null {
+export function preflightHeaders(request: RequestContext, options: CrossOriginOptions): HttpHeaders | null {
   if (request.method !== 'OPTIONS') return null
   const method = request.header('access-control-request-method')
   if (method === undefined) return null
@@ -57,7 +59,7 @@ export function preflightHeaders(request: RequestContext, options: HttpOptions):
 }
 
 /** Returns the request's origin when it is allowed, otherwise null. Origins are compared with scheme and port. */
-function allowedOrigin(request: RequestContext, options: HttpOptions): string | null {
+function allowedOrigin(request: RequestContext, options: CrossOriginOptions): string | null {
   const origin = request.exchange.headers['origin']
   if (origin === undefined || !options.crossOriginEnabled) return null
   const origins = options.crossOriginOrigins
@@ -65,21 +67,21 @@ function allowedOrigin(request: RequestContext, options: HttpOptions): string | 
 }
 
 /** Returns whether the configuration lets scripts of the request's origin use the credentials of a user. */
-export function allowsCredentialsOf(request: RequestContext, options: HttpOptions): boolean {
+export function allowsCredentialsOf(request: RequestContext, options: CrossOriginOptions): boolean {
   return allowsCredentials(options) && allowedOrigin(request, options) !== null
 }
 
 /** Returns whether the configuration lists the request's origin itself, and not only `*`. */
-export function isListedOrigin(request: RequestContext, options: HttpOptions): boolean {
+export function isListedOrigin(request: RequestContext, options: CrossOriginOptions): boolean {
   const origin = request.header('origin')?.toLowerCase()
   return origin !== undefined && options.crossOriginEnabled && options.crossOriginOrigins.includes(origin)
 }
 
-function allowsCredentials({ crossOriginCredentials, crossOriginOrigins }: HttpOptions): boolean {
+function allowsCredentials({ crossOriginCredentials, crossOriginOrigins }: CrossOriginOptions): boolean {
   return crossOriginCredentials && !crossOriginOrigins.includes('*')
 }
 
-function originHeaders(origin: string, options: HttpOptions): HttpHeaders {
+function originHeaders(origin: string, options: CrossOriginOptions): HttpHeaders {
   const credentials = allowsCredentials(options)
   return {
     'Access-Control-Allow-Origin': origin,
@@ -88,7 +90,7 @@ function originHeaders(origin: string, options: HttpOptions): HttpHeaders {
   }
 }
 
-function allowsHeaders(asked: string, options: HttpOptions): boolean {
+function allowsHeaders(asked: string, options: CrossOriginOptions): boolean {
   const allowed = new Set([...allowedHeaders, ...options.crossOriginHeaders])
   return names(asked).every(name => allowed.has(name))
 }

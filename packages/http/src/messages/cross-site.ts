@@ -11,7 +11,7 @@
  */
 import { ApiError } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
-import type { HttpOptions } from '../settings/http-options.ts'
+import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import { allowsCredentialsOf, isListedOrigin } from './cross-origin.ts'
 
 /** The content types of forms, which browsers send to other sites without asking (Fetch Standard 2.2.2). */
@@ -24,7 +24,7 @@ const formTypes: ReadonlySet<string> = new Set([
  * @throws ApiError `forbidden` when another site sends it, `bad_content_type` for a session cookie and the type of a
  * form when it is not known who sends it
  */
-export function requireSameSite(request: RequestContext, options: HttpOptions): void {
+export function requireSameSite(request: RequestContext, options: CrossOriginOptions): void {
   const { handler } = request.user
   if (handler === undefined || handler === 'jwt' || request.method !== 'POST' || request.segments[0] === '_session') {
     return

@@ -136,13 +136,13 @@ function withNewline(bytes: Uint8Array): Uint8Array {
 function adapted(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
   const { prefer, origin: page } = request.exchange.headers
   if (request.renewedSession !== null && headers['Set-Cookie'] === undefined) {
-    headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request.exchange.encrypted)
+    headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request, services.crossOrigin)
   }
   if (services.options.framesLimited) {
     headers['X-Frame-Options'] = frameOptions(services.options, origin(request))
   }
   const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
-  return page === undefined ? kept : withCrossOrigin(request, services.options, kept)
+  return page === undefined ? kept : withCrossOrigin(request, services.crossOrigin.of(request.exchange.headers), kept)
 }
 
 const minimalHeaders =

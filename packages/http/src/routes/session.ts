@@ -92,7 +92,7 @@ interface SessionAnswer {
 }
 
 function answer(request: RequestContext, services: Services, { status, body, cookie, next }: SessionAnswer): void {
-  const headers = { 'Set-Cookie': services.sessions.header(cookie, request.exchange.encrypted) }
+  const headers = { 'Set-Cookie': services.sessions.header(cookie, request, services.crossOrigin) }
   const path = request.query.get(next)
   if (path === undefined) return sendJson(request, services, status, body, headers)
   // Only paths on this server are allowed. The origin is prepended, so `//host` leads to no other host.

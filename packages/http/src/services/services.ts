@@ -3,6 +3,7 @@ import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/clust
 import type { RepeatedLines, Runtime } from '@sectional/runtime'
 import type { Audit } from '../audit/audit.ts'
 import type { Admission } from '../request/admission.ts'
+import type { CrossOriginHosts } from '../request/cross-origin-hosts.ts'
 import type { Authenticator } from '../authentication/authenticator.ts'
 import type { RequestAuthentication } from '../authentication/request-authentication.ts'
 import type { Sessions } from '../authentication/sessions.ts'
@@ -34,6 +35,7 @@ export interface Services {
   readonly authentication: RequestAuthentication
   readonly authenticator: Authenticator
   readonly sessions: Sessions
+  readonly crossOrigin: CrossOriginHosts
   readonly batches: BatchWriter
   readonly feeds: Feeds
   readonly filterCalls: FilterCalls

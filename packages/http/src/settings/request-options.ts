@@ -1,9 +1,9 @@
 /** Options of requests and responses, and of cross-origin requests and frames of browsers. */
-import { choice, converted, flag, integer, list, option, optionalText } from '@sectional/core/options'
-import { headerValue, optionalHeaderValue } from './header-types.ts'
+import { choice, flag, integer, list, option, optionalText } from '@sectional/core/options'
+import { crossOriginDeclarations } from './cross-origin-options.ts'
+import { headerValue } from './header-types.ts'
 
 const sizes = { min: 1, max: 2 ** 46, infinite: true }
-const lowerCase = (names: readonly string[]): readonly string[] => names.map(name => name.toLowerCase())
 
 export const requestDeclarations = {
   requestBytesMax: option('chttpd/max_http_request_size', integer({ ...sizes, unit: 'bytes' }), {
@@ -57,43 +57,7 @@ export const requestDeclarations = {
     help: 'Allow cross-origin requests of browsers (CORS), as the options of the section cors say.',
   }),
 
-  /** Converted to lower case. */
-  crossOriginOrigins: converted(option('cors/origins', list, {
-    default: [],
-    effect: 'live',
-    help: 'Origins that may read answers, with scheme and port; * allows every origin.',
-  }), lowerCase),
-
-  crossOriginCredentials: option('cors/credentials', flag, {
-    default: false,
-    effect: 'live',
-    help: 'Let browsers send credentials. It has no effect with the origin *.',
-  }),
-
-  /** Converted to lower case. These headers are allowed in addition to those that always are. */
-  crossOriginHeaders: converted(option('cors/headers', list, {
-    default: [],
-    effect: 'live',
-    help: 'Request headers that are allowed, in addition to those that are always allowed.',
-  }), lowerCase),
-
-  crossOriginMethods: option('cors/methods', optionalHeaderValue, {
-    default: undefined,
-    effect: 'live',
-    help: 'Allowed methods, comma separated. Unset: all.',
-  }),
-
-  crossOriginExposedHeaders: option('cors/exposed_headers', optionalHeaderValue, {
-    default: undefined,
-    effect: 'live',
-    help: 'Headers that scripts may read, comma separated. Unset: the list of CouchDB.',
-  }),
-
-  crossOriginMaxAgeSeconds: option('cors/max_age', integer({ min: 0, max: 86_400, unit: 'seconds' }), {
-    default: 600,
-    effect: 'live',
-    help: 'Time for which browsers may cache the answer to a preflight request.',
-  }),
+  ...crossOriginDeclarations,
 
   framesLimited: option('chttpd/enable_xframe_options', flag, {
     default: false,

@@ -86,4 +86,31 @@ describe('cross-origin requests', () => {
       'http://any.example', undefined,
     ])
   })
+
+  it('follow the options of the host, and those of all hosts where it has none', async () => {
+    node.configuration.put('cors', 'max_age', '50')
+    node.configuration.put('cors:App.example', 'origins', 'http://app.example')
+    node.configuration.put('cors:App.example', 'credentials', 'true')
+    const at = async (host: string, origin: string): Promise<string | undefined> =>
+      (await node.get('/_up', { host, origin })).headers['access-control-allow-origin']
+    for (const host of ['app.example', 'APP.example:5984']) {
+      expect(await at(host, 'http://app.example')).to.equal('http://app.example')
+      expect(await at(host, 'http://a.example'), 'the list of the host takes the place of the other one')
+        .to.equal(undefined)
+    }
+    expect(await at('other.example', 'http://app.example')).to.equal(undefined)
+    expect(await at('other.example', 'http://a.example')).to.equal('http://a.example')
+    const { headers } = await preflight('/db', { host: 'app.example', origin: 'http://app.example' })
+    expect(headers).to.include({ 'access-control-allow-credentials': 'true', 'access-control-max-age': '50' })
+    node.configuration.put('cors:App.example', 'origins', '')
+    expect(await at('app.example', 'http://a.example'), 'an empty value is none').to.equal('http://a.example')
+  })
+
+  it('with credentials leave the SameSite attribute out of the session cookies of their host', async () => {
+    node.configuration.put('cors:app.example', 'credentials', 'true')
+    const login = async (host: string): Promise<string> =>
+      String((await node.request('DELETE', '/_session', undefined, { host })).headers['set-cookie'])
+    expect(await login('app.example')).not.to.match(/SameSite/)
+    expect(await login('other.example')).to.match(/SameSite=Lax/)
+  })
 })

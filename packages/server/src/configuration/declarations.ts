@@ -4,7 +4,8 @@ import {
 } from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
 import {
-  checkCredentialName, httpDeclarations, parseTokenKey, tokenKeysSection, parseVirtualHost, virtualHostsSection,
+  checkCredentialName, checkCrossOriginHost, crossOriginHost, httpDeclarations, parseTokenKey, parseVirtualHost,
+  tokenKeysSection, virtualHostsSection,
 } from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
 import { compactionDeclarations, indexDeclarations, reduceDeclarations } from '@sectional/shard'
@@ -29,7 +30,10 @@ interface OpenSection {
   check(key: string, text: string): void
 }
 
-/** The sections with arbitrary keys. Any other unknown section or key is kept but has no effect. */
+/**
+ * The sections with arbitrary keys, and `cors:HOST` for those of all hosts. Any other unknown section or key is kept,
+ * but has no effect.
+ */
 export const openSections: Readonly<Record<string, OpenSection>> = {
   admins: {
     help: 'Server administrators: name = password. A password in plain text is replaced by its hash when the node '
@@ -56,10 +60,18 @@ export const openSections: Readonly<Record<string, OpenSection>> = {
     logged: true,
     check: (key, text) => { parseVirtualHost(key, text) },
   },
+  'cors:HOST': {
+    help: 'Options of [cors] for the requests to one host, which is written without a port: [cors:app.example.org]. An '
+      + 'option that is not set has the value of [cors]. A change over HTTP applies to all nodes.',
+    secret: false,
+    logged: true,
+    check: checkCrossOriginHost,
+  },
 }
 
 /** Returns undefined for a section whose keys are declared, and for one that is unknown. */
 export function findOpenSection(section: string): OpenSection | undefined {
+  if (crossOriginHost(section) !== undefined) return openSections['cors:HOST']
   return Object.hasOwn(openSections, section) ? openSections[section] : undefined
 }
 

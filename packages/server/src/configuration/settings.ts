@@ -1,7 +1,7 @@
 /** Combines the layers of settings: the defaults, then the files in order, then the environment. */
 import { parseValues } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
-import { declaredOptions, findOpenSection, findOption, openSections } from './declarations.ts'
+import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
 import { parseIni } from './ini-file.ts'
 
 /** Section -> key -> text. Names are case-sensitive. */
@@ -40,8 +40,9 @@ export function ownSettings(
 ): EditableSettings {
   const settings = combineSettings(...files.filter(file => !file.shipped).map(file => parseIni(file.text)))
   for (const [section, key, value] of environmentSettings(environment)) putSetting(settings, section, key, value)
-  for (const section of Object.keys(openSections)) {
-    for (const [key, value] of settings.get(section) ?? []) if (value === '') settings.get(section)!.delete(key)
+  for (const [section, keys] of settings) {
+    if (findOpenSection(section) === undefined) continue
+    for (const [key, value] of keys) if (value === '') keys.delete(key)
   }
   return settings
 }
@@ -113,10 +114,11 @@ export function parseOptions<Table extends OptionTable>(table: Table, settings: 
 }
 
 function openSectionProblems(settings: Settings): readonly string[] {
-  return Object.keys(openSections).flatMap(section => [...settings.get(section) ?? []].flatMap(([key, text]) => {
-    const problem = settingProblem(section, key, text)
-    return problem === null ? [] : [`[${section}] ${key}: ${problem}`]
-  }))
+  return [...settings].filter(([section]) => findOpenSection(section) !== undefined)
+    .flatMap(([section, keys]) => [...keys].flatMap(([key, text]) => {
+      const problem = settingProblem(section, key, text)
+      return problem === null ? [] : [`[${section}] ${key}: ${problem}`]
+    }))
 }
 
 /** Returns why a declared option refuses the text; null when it accepts it. Undeclared options accept any text. */
