@@ -57,6 +57,8 @@ export class ReplicaWorld {
   readonly uncompared = new Set<string>()
   /** Largest number of turns of the event loop that a remote call takes in each direction; drawn at random. */
   jitterTurns = 0
+  /** False while nodes that start do not know the metadata yet. */
+  stateKnown = true
   /** Milliseconds since 1970 as the replicas record them. Advances a little with each change. */
   time = 0
   db: DatabaseRecord
@@ -186,7 +188,7 @@ export class ReplicaWorld {
     return new AntiEntropy({
       runtime: this.runtime(node),
       control: {
-        node, state: () => this.state(),
+        node, state: () => this.stateKnown ? this.state() : null,
         onChange: listener => {
           this.#stateListeners.add(listener)
           return () => { this.#stateListeners.delete(listener) }

@@ -134,7 +134,6 @@ export class AntiEntropy {
       local.onMissed(shard => this.#missedHere(shard)),
       peers.onChange((peer, up) => { if (up) this.#peerUp(peer.node); else this.#peerDown(peer.node) }),
     )
-    for (const shard of this.#shards.all()) this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
     this.#arm()
     this.#armPeriodicPass()
     this.#armDigests()
@@ -215,8 +214,10 @@ export class AntiEntropy {
       const shard = this.#shards.get(key)
       if (shard === undefined || this.#parts.local.replica(shard.id) === undefined) continue
       this.#awaited.delete(key)
-      if (this.#inherited.delete(key)) this.#catchUp.started(shard)
-      else this.#catchUp.appeared(shard)
+      if (this.#inherited.delete(key)) {
+        this.#catchUp.started(shard)
+        this.#schedule.pushWithin(key, this.#options.pushQuietMs, this.#now())
+      } else this.#catchUp.appeared(shard)
     }
   }
 

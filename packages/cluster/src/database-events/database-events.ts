@@ -41,7 +41,8 @@ interface EntrustedWrite { readonly incarnation: string; readonly ranges: Set<Ha
 
 /** The running recording and its state. */
 interface Recording {
-  readonly log: DatabaseRecord
+  /** The events' database. Its replicas may move while it is recorded. */
+  log: DatabaseRecord
   /** Resolves after the first attempt to record the databases that existed when the recording began. */
   begun: Promise<void>
   databases: Databases
@@ -133,6 +134,7 @@ export class DatabaseEvents {
     }
     const recording = this.#recording
     if (recording?.log.incarnation !== log.incarnation) return this.#begin(log, state.databases)
+    recording.log = log
     if (recording.databases !== state.databases) this.#compare(recording, state.databases)
   }
 

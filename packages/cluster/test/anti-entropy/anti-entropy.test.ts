@@ -59,6 +59,22 @@ describe('anti-entropy', () => {
     expect(await running.metric('b', 'sectional_anti_entropy_stored_total')).to.equal(2)
   })
 
+  it('pushes what a replica has after a start, also when the node learns only later that it hosts it', async () => {
+    running = new Running()
+    await running.storeOn('b', 'x')
+    running.start('a', 'c')
+    running.world.stateKnown = false
+    running.start('b')
+    await running.world.clock.advance(5_000)
+    running.world.stateKnown = true
+    running.world.setDatabase(running.world.db)
+    await running.world.clock.advance(5_000)
+    const { history, sequence } = await running.world.store('b').upkeep.replicaInfo(plainCall)
+    for (const node of ['a', 'c']) {
+      expect((await running.world.store(node).upkeep.replicaInfo(plainCall)).seen[history], node).to.equal(sequence)
+    }
+  })
+
   it('tries a push that failed again soon, not only in the periodic pass', async () => {
     running = new Running()
     running.start('a', 'b', 'c')

@@ -1,5 +1,8 @@
+import { shardRanges, type HashRange } from '@sectional/core'
 import { expect } from 'chai'
 import { MemoryNode } from '../memory-node.ts'
+
+const [wholeRange] = shardRanges(1) as [HashRange]
 
 describe('_db_updates', () => {
   let node: MemoryNode
@@ -110,5 +113,26 @@ describe('_db_updates', () => {
   it('is missing where it is switched off', async () => {
     node.configuration.put('global_changes', 'update_db', 'false')
     expect((await node.get('/_db_updates')).status).to.equal(404)
+  })
+
+  it('is recorded and read where its replicas are after they have moved', async () => {
+    await node.stop()
+    node = new MemoryNode({ nodes: ['a@n', 'b@n', 'c@n'] })
+    const { control } = node
+    const moveTo = (replica: string): Promise<void> => control.setDatabaseOption('_global_changes', {
+      shards: [{ range: wholeRange, replicas: [{ node: replica, filling: false }] }],
+    })
+    node.configuration.put('global_changes', 'update_db', 'false')
+    await control.createDatabase('_global_changes', { q: 1, n: 3, partitioned: false })
+    await moveTo('b@n')
+    node.configuration.put('global_changes', 'update_db', 'true')
+    await node.put('/first')
+    await settle()
+    expect(await rows()).to.include('created first')
+    await moveTo('c@n')
+    node.down.add('b@n')
+    await node.put('/second')
+    await settle()
+    expect(await rows()).to.include('created second')
   })
 })
