@@ -61,8 +61,9 @@ describe('anti-entropy', () => {
 
   it('pushes what a replica has after a start, also when the node learns only later that it hosts it', async () => {
     running = new Running()
-    await running.storeOn('b', 'x')
     running.start('a', 'c')
+    await running.world.clock.advance(5_000)
+    await running.storeOn('b', 'x')
     running.world.stateKnown = false
     running.start('b')
     await running.world.clock.advance(5_000)
