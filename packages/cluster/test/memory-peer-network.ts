@@ -188,7 +188,14 @@ export class MemoryPeerNetwork implements PeerNetwork {
 
   triedAll(): void { for (const address of this.#peers) this.#tried.add(address) }
 
-  setIdentity(identity: PeerIdentity): void { this.identity = identity; this.#hub.reshake(this) }
+  setIdentity(identity: PeerIdentity): void {
+    const { node, address, clusterId, start } = this.identity
+    this.identity = identity
+    if (node !== identity.node || address !== identity.address || clusterId !== identity.clusterId
+      || start?.ids[0] !== identity.start?.ids[0]) {
+      this.#hub.reshake(this)
+    }
+  }
 
   connected(): readonly PeerIdentity[] { return this.#hub.linksOf(this).map(({ peer }) => peer) }
 

@@ -448,6 +448,8 @@ export class ControlPlaneNode implements ControlPlane {
     const confirmed = state && this.#ownStart ? confirmedStart(this.#ownStart, memberOf(state, this.node)?.start) : null
     if (confirmed === null) return
     this.#ownStart = confirmed
+    // A peer whose metadata is older would take this node's data directory for an older copy by the previous record.
+    this.#parts.network.setIdentity(this.#ownIdentity(this.#member!.clusterId))
     // A failed write is harmless: the node only announces a recorded start once more.
     this.#store?.writeStart(confirmed)
       .catch((error: unknown) => this.#log.debug({ err: error }, 'the recorded start could not be saved'))

@@ -185,7 +185,10 @@ export interface PeerNetwork {
    * answers there
    */
   setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void
-  /** Announces a new identity (after admission). Every link is opened again with a new handshake. */
+  /**
+   * Announces a new identity (after admission). Every link is opened again with a new handshake, unless only the record
+   * of the same start has changed: later handshakes then announce it.
+   */
   setIdentity(identity: PeerIdentity): void
   /**
    * Returns the addresses of `setPeers` to which no link is open and for which no attempt to open one has ended yet.

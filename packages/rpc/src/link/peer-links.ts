@@ -118,11 +118,11 @@ export class PeerLinks {
   setIdentity({ node, address, clusterId, start }: PeerIdentity): void {
     if (this.#stopped) return
     const before = this.#identity
+    this.#identity = { node, address, clusterId, instance: before.instance, ...start && { start } }
     if (node === before.node && address === before.address && clusterId === before.clusterId
-      && start === before.start) {
+      && start?.ids[0] === before.start?.ids[0]) {
       return
     }
-    this.#identity = { node, address, clusterId, instance: before.instance, ...start && { start } }
     this.#closeAll('the identity of the node has changed', 'unreachable')
     for (const dialer of this.#dialers.values()) {
       dialer.reset()

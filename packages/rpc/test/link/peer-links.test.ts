@@ -200,6 +200,22 @@ describe('peer links', () => {
     assert.equal(world.hub.openConnections, 1)
   })
 
+  it('stay open when only the record of the same start changes, which the next handshake announces', async () => {
+    const [a, b] = await world.pair()
+    a.peers.setIdentity({ ...a.identity, start: { ids: ['b2', 'a1'], confirmed: 4 } })
+    await world.clock.advance(1000)
+    let changes = 0
+    b.peers.onChange(() => { changes++ })
+    a.peers.setIdentity({ ...a.identity, start: { ids: ['b2'], confirmed: 22 } })
+    await world.clock.advance(1000)
+    assert.equal(changes, 0)
+    assert.equal(b.peers.connected()[0]?.start?.confirmed, 4)
+    const c = world.node('c')
+    await c.start([a])
+    await world.clock.advance(1000)
+    assert.deepEqual(c.peers.connected().find(({ node }) => node === 'a')?.start, { ids: ['b2'], confirmed: 22 })
+  })
+
   it('close when their address is no longer that of a peer', async () => {
     const [a] = await world.pair()
     a.peers.setPeers([])
