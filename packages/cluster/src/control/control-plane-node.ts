@@ -352,9 +352,15 @@ export class ControlPlaneNode implements ControlPlane {
     const { identity, options, runtime } = this.#parts
     const record = memberOf(this.#member.machine.state, this.node)
     const outdated = record !== undefined && (record.address !== identity.address || record.zone !== identity.zone)
-    const leaderless = this.leader() === null && runtime.clock.monotonic() - this.#leaderSeenAt > options.leaderlessMs
+    const leaderless = !this.#isLed() && runtime.clock.monotonic() - this.#leaderSeenAt > options.leaderlessMs
     return outdated || this.#mustRecordStart() || leaderless || this.#refusal !== null
   }
+
+  /**
+   * Returns true while this node receives the metadata from a leader. It knows the leader, but receives none, when its
+   * membership has ended before it has heard of it.
+   */
+  #isLed(): boolean { return this.leader() !== null && this.#member!.machine.state.index > 0 }
 
   /** Returns true while this member has a start that the metadata does not record yet. */
   #mustRecordStart(): boolean {
@@ -479,7 +485,7 @@ export class ControlPlaneNode implements ControlPlane {
 
   #leadershipChanged(): void {
     if (this.#stopped) return
-    if (this.leader() !== null) this.#leaderSeenAt = this.#parts.runtime.clock.monotonic()
+    if (this.#isLed()) this.#leaderSeenAt = this.#parts.runtime.clock.monotonic()
     this.#noteIgnoredLeader()
     this.#proposer.changed()
     this.#member?.duties.changed()
