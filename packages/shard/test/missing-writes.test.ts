@@ -54,6 +54,25 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
   })
   afterEach(() => world.host.close())
 
+  it('gives each replica a new history before it is used, which knows nothing of other replicas', async () => {
+    const a = await world.host.create(shardA)
+    await write(a, 'one')
+    await a.storeRevisions(
+      { revisions: [], revsLimit: 100, checkpoint: { history: 'other', sequence: 5 } }, context,
+    )
+    await write(a, 'two')
+    const before = await a.upkeep.replicaInfo(context)
+    expect(before.seen).to.deep.equal({ other: 5 })
+    await world.lose(world.batches - 2, world.batches - 1)
+    await world.open(2)
+    const after = await world.host.replica(shardA)!.upkeep.replicaInfo(context)
+    expect(after.history).to.not.equal(before.history)
+    expect(after.seen).to.deep.equal({})
+    await world.host.close()
+    await world.open(3)
+    expect((await world.host.replica(shardA)!.upkeep.replicaInfo(context)).history).to.equal(after.history)
+  })
+
   it('treats each of its replicas as damaged until the replica is rebuilt', async () => {
     const [a] = [await world.host.create(shardA), await world.host.create(shardB)]
     for (const id of ['one', 'two', 'three']) await write(a, id)

@@ -208,9 +208,12 @@ export class ShardDirectory {
       )
     }
     return {
-      shard, prefix: this.#nextPrefix++, history: Buffer.from(this.#random.bytes(historyBytes)).toString('hex'),
-      partitioned,
+      shard, prefix: this.#nextPrefix++, history: this.#newHistory(), partitioned,
     }
+  }
+
+  #newHistory(): string {
+    return Buffer.from(this.#random.bytes(historyBytes)).toString('hex')
   }
 
   /** Removes the shard from the directory and marks its keys to be cleared. Durable when resolved. */
@@ -259,6 +262,9 @@ export class ShardDirectory {
   /**
    * Handles a store that has lost writes. Writes of any shard may be missing, and entries of this directory too. Marks
    * keys without an entry to be cleared, reuses no prefix that has keys, and suspects every shard until it is rebuilt.
+   *
+   * Each shard begins a new history at once, because the sequences of lost writes will be assigned again, and forgets
+   * what it knows of other replicas' changes, because it may lack some of them.
    */
   async #suspectAll(): Promise<void> {
     const known = new Set([...this.#entries.values()].map(({ prefix }) => prefix))
@@ -269,12 +275,23 @@ export class ShardDirectory {
     }
     this.#suspectBelow = this.#nextPrefix
     this.#incomplete = true
+    const entries = [...this.#entries.values()].map(entry => ({ ...entry, history: this.#newHistory() }))
+    const forgotten: string[] = []
+    for (const { prefix } of entries) {
+      const keys = new ShardKeys(prefix)
+      for (const kind of ['a', 'c', 'g'] as const) {
+        for await (const [key] of this.#scan(keys.kind(kind))) forgotten.push(key)
+      }
+    }
     await this.#store.write(batch => {
+      for (const key of forgotten) batch.delete(key)
+      for (const entry of entries) putEntry(batch, entry)
       for (const prefix of lost) batch.put(directoryKeys.dropped(prefix), new Uint8Array(0))
       putJson(batch, directoryKeys.nextPrefix(), this.#nextPrefix)
       putJson(batch, directoryKeys.suspectBelow(), this.#suspectBelow)
       putJson(batch, directoryKeys.incomplete(), true)
     })
+    for (const entry of entries) this.#entries.set(shardName(entry.shard), entry)
     for (const prefix of lost) this.#dropped.add(prefix)
     await this.#store.forgetDamage()
   }

@@ -2,7 +2,7 @@ import type { Drill } from './drill.ts'
 import { cutOffPurgeDrill } from './cut-off-purge-drill.ts'
 import { fullDiskDrill } from './full-disk-drill.ts'
 import { lostSeedDrill } from './lost-seed-drill.ts'
-import { olderDiskDrill } from './older-disk-drill.ts'
+import { lostWritesDrill, olderDiskDrill } from './older-disk-drill.ts'
 import { restartDrill } from './restart-drill.ts'
 import { silentNodeDrill } from './silent-node-drill.ts'
 import { staleMetadataDrill } from './stale-metadata-drill.ts'
@@ -11,5 +11,5 @@ import { staleMetadataDrill } from './stale-metadata-drill.ts'
 export const drills: Readonly<Record<string, Drill>> = {
   'fresh-after-start': restartDrill, 'no-stale-decisions': fullDiskDrill, 'writes-in-time': silentNodeDrill,
   'older-disk': olderDiskDrill, 'lost-seed': lostSeedDrill, 'purged-everywhere': cutOffPurgeDrill,
-  'no-false-absence': staleMetadataDrill,
+  'no-false-absence': staleMetadataDrill, 'lost-writes': lostWritesDrill,
 }

@@ -1,26 +1,55 @@
+import { documentStoreName } from '@sectional/server'
 import { DrillDocuments, getAtRest, readLatest } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 import type { Findings } from '../checkers/final-state.ts'
 
 const settleMs = 1000
 const watchedMs = 500
+const lostBatchesMax = 12
+const noticedMs = 5000
 
 /**
  * A node gets an older copy of its disk. The cluster notices that: the node serves all documents again, and a changes
  * feed that continues from a token of the node omits no change, although the copy lacks the sequences of the token.
  */
 export async function olderDiskDrill(context: DrillContext): Promise<Findings> {
-  const { database, dice, disks, number, world } = context
+  const { disks, number, world } = context
+  const node = world.node(number)
   await world.stop(number)
-  const copy = world.node(number).disk.copy()
+  const copy = node.disk.copy()
   await world.start(number)
   await world.ready()
+  return writtenOnWornDisk(context, async () => {
+    world.crash(number)
+    disks.putBack(node, copy)
+  })
+}
+
+/**
+ * The disk of a stopped node loses the last writes to its documents. The node notices that, so that the same holds as
+ * with an older copy.
+ */
+export async function lostWritesDrill(context: DrillContext): Promise<Findings> {
+  const { dice, disks, number, world } = context
+  const node = world.node(number)
+  return writtenOnWornDisk(context, async () => {
+    // Writes of the last second cannot be told from writes that were never made (docs/reliability.md).
+    await world.sleep(noticedMs)
+    await world.stop(number)
+    const length = node.disk.journalLength(documentStoreName)
+    const from = Math.max(0, length - dice.integer(1, lostBatchesMax))
+    if (length > 0 && node.disk.loseBatches(documentStoreName, from, length)) disks.noteDamage(node)
+  })
+}
+
+/** @param wear stops the node, and takes the last writes from its disk */
+async function writtenOnWornDisk(context: DrillContext, wear: () => Promise<void>): Promise<Findings> {
+  const { database, dice, number, world } = context
   const documents = new DrillDocuments(context)
   await documents.make()
   await world.converge(database)
   const { status, body: read } = await world.send(number, 'GET', `/${database}/_changes`)
-  world.crash(number)
-  disks.putBack(world.node(number), copy)
+  await wear()
   if (dice.chance(0.5)) await world.start(number)
   const edited = await documents.edit()
   if (!world.node(number).running) await world.start(number)

@@ -42,6 +42,7 @@ export const damageBugs: readonly PlantedBug[] = [
     caughtBy: [
       'replicas-equal', 'converge', 'acknowledged-kept', 'changes-complete', 'changes-follow', 'fresh-reads',
       'purged-stays', 'attachments-kept', 'blobs-kept', 'attachments-readable', 'internal-error', 'exception',
+      'lost-writes',
     ],
     plant: () => () => ({ runtime: runtime => withStores(runtime, store => withChanges(store, { damage: [] })) }),
   },

@@ -99,6 +99,8 @@ const revsLimitDefault = 1000
 /** With a smaller `_revs_limit`, replicas forget that a revision was replaced (docs/reliability.md). */
 const drilledRevsLimitMin = 5
 const lostSeedShare = 0.8
+/** Drills after which databases with few replicas may lack writes. */
+const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes'])
 /** With fewer voters the cluster could not lose one. */
 const votersMin = 3
 /** Maximum duration of a drill, in which the cluster becomes ready and converges. */
@@ -455,7 +457,7 @@ class SwarmRun {
     if (drilled.length === 0 || revsLimit < drilledRevsLimitMin) return
     const survives = spared.length === databases.size && this.#survivesLoss()
     for (const [name, drill] of Object.entries(drills)) {
-      if (name === 'lost-seed' && !survives) continue
+      if (!survives && losesWrites.has(name)) continue
       const dice = this.#dice.fork(`drill ${name}`)
       // Few runs have a seed list with one host only.
       const share = name === 'lost-seed' && this.#options.seeds === 1 ? lostSeedShare : drillShare
