@@ -283,10 +283,12 @@ class ComposedNode implements Node {
   #directory(network: PeerNetwork, control: ControlPlaneNode, hosted: HostedReplicas): ReplicaDirectory {
     const { name } = this.#parts.options
     let connected = new Set([name])
-    // A peer with an older copy of its data does not count as connected.
+    // Peers with an older copy of their data do not count as connected, nor do those that are to be admitted.
     const list = (): void => {
       connected = new Set([
-        name, ...network.connected().filter(peer => !control.isOutdated(peer)).map(peer => peer.node),
+        name,
+        ...network.connected().filter(peer => peer.clusterId !== null && !control.isOutdated(peer))
+          .map(peer => peer.node),
       ])
     }
     list()

@@ -135,10 +135,11 @@ export class ControlPlaneNode implements ControlPlane {
       network.onForeign(contact => this.#foreign.found(contact)),
     ]
     this.#unsubscribe = () => { for (const unsubscribe of unsubscribes) unsubscribe() }
+    this.#renewing = this.#store.givenUp()
     await network.start({
       control: from => controlPeer(this.#peerHost(), this.node, from),
       replica: (shard, from) => {
-        this.#assertNotOutdated(from)
+        this.#assertNoOlderCopy(from)
         return replica(shard)
       },
       indexes,
@@ -152,7 +153,7 @@ export class ControlPlaneNode implements ControlPlane {
       recorded: () => !this.#mustRecordStart(),
     })
     this.#intents.start()
-    if (this.#store.givenUp()) void this.#renewReplicas(this.#store)
+    if (this.#renewing) void this.#renewReplicas(this.#store)
     else this.#membership.start()
   }
 
@@ -401,10 +402,12 @@ export class ControlPlaneNode implements ControlPlane {
 
   /**
    * A replica on an older copy assigns sequences again that it had assigned before. Peers must not record them, nor the
-   * changes that it pushes under them, because they belong to other changes in the tokens of feeds.
+   * changes that it pushes under them, because they belong to other changes in the tokens of feeds. Nor must peers
+   * write to replicas of this node before these have new histories.
    * @throws ReplicaError
    */
-  #assertNotOutdated(from: PeerIdentity): void {
+  #assertNoOlderCopy(from: PeerIdentity): void {
+    if (this.#renewing) throw new ReplicaError('closed', `the replicas of ${this.node} do not have new histories yet`)
     if (!this.isOutdated(from)) return
     throw new ReplicaError('closed', `the data directory of ${from.node} is an older copy; it is to be admitted anew`)
   }
@@ -431,7 +434,6 @@ export class ControlPlaneNode implements ControlPlane {
   }
 
   async #renewReplicas(store: ControlStore): Promise<void> {
-    this.#renewing = true
     while (!this.#stopped) {
       try {
         await this.#parts.renewReplicas()
