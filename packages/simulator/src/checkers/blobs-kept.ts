@@ -43,8 +43,11 @@ export async function blobsKept(
       `the blob ${hash} on ${node.name} was not swept, although no document has referred to it for hours`))
     await host.blobs.collect()
     const left = disk.blobs.blobs(blobStoreName)
+    // A node whose disk has lost writes keeps all content until its replicas are rebuilt.
+    let isComplete = true
+    host.onDamage({ damagedReplica: () => { isComplete = false }, damagedBlob: () => {} })
     for (const hash of left.keys()) {
-      if (!named.has(hash)) findings.push(`a sweep leaves the unreferenced blob ${hash} on ${node.name}`)
+      if (isComplete && !named.has(hash)) findings.push(`a sweep leaves the unreferenced blob ${hash} on ${node.name}`)
     }
     for (const [hash, { who }] of named) {
       if (blobs.has(hash) && !left.has(hash)) {
