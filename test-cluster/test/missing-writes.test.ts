@@ -42,10 +42,12 @@ describe('a node whose disk lacks writes that it acknowledged', () => {
         expect(after).to.have.lengthOf(before.length)
         for (const history of before) expect(after).to.not.include(history)
       })
+      expect(cluster.node(3).log()).to.include('writes that this node acknowledged are missing on its disk')
+      await eventually('its replicas are rebuilt', 30_000, async () =>
+        expect(cluster.node(3).log().split('a damaged replica was rebuilt').length - 1).to.equal(before.length))
       await cluster.converge('load')
       const replicas = (await cluster.replicas(3, 'load')).filter(({ node }) => node === cluster.node(3).name)
       expect(replicas.reduce((sum, replica) => sum + replica.document_count, 0)).to.equal(documents)
-      expect(cluster.node(3).log()).to.include('writes that this node acknowledged are missing on its disk')
     })
   }
 
