@@ -1,5 +1,5 @@
 import { ApiError } from '@sectional/core'
-import type { ReplicaError, UpdateLocalDocumentReply, UpdateLocalDocumentRequest } from '@sectional/core'
+import type { ReplicaError, UpdateLocalDocumentRequest } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readCall, writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
@@ -25,14 +25,16 @@ export async function updateLocalDocument(
   // True after a call failed that may have been carried out.
   let uncertain = false
   let missing = false
-  for (const [index, peer] of scope.access.deciders(place).entries()) {
+  for (const peer of scope.access.deciders(place)) {
     let sent = false
     try {
-      // A replica that usually does not stamp may hold an old version, and the new stamp must be greater than that of
-      // the newest version.
-      if (index > 0) await refresh(scope, db, place, peer, write.id, context)
+      // The replica may hold an old version, also when it usually stamps: its disk may have been full. The new stamp
+      // must be greater than that of the newest version, whatever the clocks of the nodes show.
+      await refresh(scope, db, place, peer, write.id, context)
       sent = true
-      const reply = await stamp(scope, db, place, peer, write, context)
+      const reply = await peer.replica.updateLocalDocument(
+        write, writeCall(scope.options.decisionTimeoutMs, context),
+      )
       scope.decisionHealth.answered(peer.node)
       missing = reply.kind === 'missing'
       if (missing && uncertain) break
@@ -58,31 +60,16 @@ function uncertainOutcome(cause: ReplicaError): ApiError {
   )
 }
 
-/**
- * Asks a replica to stamp the write. A replica that finds nothing to delete may lag, so it is brought up to date and
- * asked again, once.
- */
-async function stamp(
-  scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, write: UpdateLocalDocumentRequest,
-  context: OperationContext,
-): Promise<UpdateLocalDocumentReply> {
-  const call = writeCall(scope.options.decisionTimeoutMs, context)
-  const reply = await peer.replica.updateLocalDocument(write, call)
-  if (reply.kind !== 'missing' || !await refresh(scope, db, place, peer, write.id, context)) return reply
-  return peer.replica.updateLocalDocument(write, call)
-}
-
-/** Brings the replica up to date. Returns true when it received a newer version from the others. */
+/** Brings the replica up to date. */
 async function refresh(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, peer: Peer, id: string, context: OperationContext,
-): Promise<boolean> {
-  if (place.activeCount === 1) return false
+): Promise<void> {
+  if (place.activeCount === 1) return
   const call = readCall(scope, context)
   const open = async (from: Peer) => (await from.replica.openLocalDocuments([id], call))[0] ?? null
   const { replies } = await collectReplies(scope, place, undefined, open)
   const newest = newestLocal(replies.map(reply => reply.value))
   const own = await open(peer)
-  if (newest === null || newest.stamp <= (own?.stamp ?? -Infinity)) return false
+  if (newest === null || newest.stamp <= (own?.stamp ?? -Infinity)) return
   await storeLocal(scope, db, peer, newest, context)
-  return true
 }

@@ -202,6 +202,20 @@ describe('local documents', () => {
     expect(await world.coordinator('b').openLocalDocument(world.db, 'x', { r: 3 }, request())).to.equal(null)
   })
 
+  it('replace a version that the replica which stamps them has missed, even if its clock is behind', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('b')
+    await coordinator.updateLocalDocument(world.db, write('x', 1, { v: 1 }), { w: 3 }, request())
+    world.isolate('a')
+    world.time += 3_600_000
+    await coordinator.updateLocalDocument(world.db, write('x', 2, { v: 2 }), { w: 2 }, request())
+    world.time -= 3_600_000
+    world.heal()
+    await coordinator.updateLocalDocument(world.db, write('x', 3, { v: 3 }), { w: 2 }, request())
+    const opened = await world.coordinator('c').openLocalDocument(world.db, 'x', { r: 3 }, request())
+    expect(Buffer.from(opened!.body!).toString()).to.equal('{"v":3}')
+  })
+
   it('are not answered as missing when a replica may have deleted them and its answer was lost', async () => {
     const world = new ReplicaWorld()
     const remove = (): Promise<string | number> => world.coordinator('b')
