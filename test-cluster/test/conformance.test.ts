@@ -36,8 +36,8 @@ const listHead = `# Steps of the recorded scenarios (${listedParts}) whose answe
 # UPDATE_DIFFERENCES=1 npm run test:cluster -- --grep conformance   writes it anew.
 # "? ": agrees on some runs.
 #
-# Why: _reshard, the web interface and the replicator are not there yet; attachments/listing was recorded from a
-# cluster, whose views have no ETag in CouchDB; the rules of _users are part of the node, without _design/_auth.
+# Why: _reshard and the web interface are not there yet; attachments/listing was recorded from a cluster, whose views
+# have no ETag in CouchDB.
 `
 
 interface ScenarioReport {

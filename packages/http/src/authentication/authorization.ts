@@ -21,7 +21,7 @@ export function requireAuthenticated(user: User): void {
  * Allows members, database administrators and server administrators; allows everybody when the database names no
  * members.
  */
-export function requireMember(user: User, database: DatabaseRecord): void {
+export function requireMember(user: User, database: Pick<DatabaseRecord, 'security'>): void {
   if (user.admin || isMember(user, database.security)) return
   throw user.name === null
     ? new ApiError('unauthorized', 'You are not authorized to access this db.')

@@ -8,11 +8,13 @@ import { originOf } from '../audit/audit.ts'
 import { origin, sendRedirect } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Access, Resource } from './resource.ts'
+import { refuseAbsentReplicator, replicatorDatabase } from './absent-replicator.ts'
 import type { Match, Router } from './router.ts'
 import { splitTarget } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
 import { checkUserDocumentAccess } from '../users/user-document-access.ts'
 import { getPublicMembers } from '../users/public-user-document.ts'
+import { getRulesDocument, readsRulesDocument } from '../users/rules-document.ts'
 import { futureUsers } from '../users/users-database.ts'
 
 export interface Routes {
@@ -24,7 +26,7 @@ export interface Routes {
 }
 
 /** Names of databases that begin with an underscore. */
-const systemDatabases = new Set(['_users', '_replicator', '_global_changes', '_metadata'])
+const systemDatabases = new Set(['_users', replicatorDatabase, '_global_changes', '_metadata'])
 const listPaths = new Set(['_all_docs', '_changes'])
 
 export function dispatch(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
@@ -118,6 +120,7 @@ async function dispatchUnknown(
 ): Promise<void> {
   const database = await services.control.confirmAbsent(name)
   if (database !== undefined) return dispatchKnown(database, match, request, services)
+  if (name === replicatorDatabase) return refuseAbsentReplicator(request, isWrite(request))
   const future = match === null || !isWrite(request) ? undefined
     : futureUsers(name, originOf(request), request.user, services)
   if (future === undefined) throw new ApiError('database_missing')
@@ -138,6 +141,9 @@ function dispatchKnown(
   if (database.name === usersDatabase
     && checkUserDocumentAccess(match.resource.name, request, services.options) === 'public') {
     return getPublicMembers(request, services)
+  }
+  if (readsRulesDocument(request)) {
+    return getRulesDocument(() => handle(match.resource, request, services), request, services)
   }
   return handle(match.resource, request, services)
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MemoryNode } from '../memory-node.ts'
+import { basic, MemoryNode, type Answer } from '../memory-node.ts'
 
 describe('documents', () => {
   let node: MemoryNode
@@ -197,6 +197,27 @@ describe('documents', () => {
     expect((await node.put('/db/doc', { _attachments: {} })).status).to.equal(201)
     expect((await node.get('/db/doc/a.txt')).json.reason).to.equal('Document is missing attachment')
     expect((await node.get('/db/none/a.txt')).json.reason).to.equal('missing')
+  })
+
+  it('of _replicator are missing before the database exists, and other users have no access', async () => {
+    await node.put('/_users/org.couchdb.user:eva', { name: 'eva', type: 'user', roles: [], password: 'x' })
+    const job = { source: 'a', target: 'b' }
+    const eva = { authorization: basic('eva', 'x') }
+    const status = async (answer: Promise<Answer>): Promise<unknown[]> => {
+      const { status, json } = await answer
+      return [status, json.reason]
+    }
+    for (const path of ['/_replicator/x', '/_replicator', '/_replicator/_security']) {
+      expect(await status(node.get(path, { authorization: '' })), path)
+        .to.deep.equal([401, 'You are not authorized to access this db.'])
+      expect(await status(node.get(path, eva)), path).to.deep.equal([403, 'You are not allowed to access this db.'])
+    }
+    expect((await node.put('/_replicator/x', job, { authorization: '' })).status).to.equal(401)
+    expect((await node.put('/_replicator/x', job, eva)).status).to.equal(403)
+    expect((await node.put('/_replicator/x', job)).status).to.equal(501)
+    expect(await status(node.get('/_replicator/x'))).to.deep.equal([404, 'missing'])
+    expect(await status(node.get('/_replicator'))).to.deep.equal([404, 'Database does not exist.'])
+    expect((await node.get('/_all_dbs')).json).to.not.include('_replicator')
   })
 
   it('of system databases are refused rather than stored unprocessed', async () => {
