@@ -137,12 +137,17 @@ function fromStorage(error: StorageError): ApiError {
   })
 }
 
+/** A challenge that a client asks for is ignored when it is longer, in characters. */
+const challengeLengthMax = 1024
+
 /**
  * Adds the WWW-Authenticate header. CouchDB does not send it by default, so that browsers do not ask for a password.
  */
 function challenge(request: RequestContext, services: Services, headers: Record<string, string>): void {
   const { options } = services
-  const wanted = request.header('x-couchdb-www-authenticate') ?? options.wwwAuthenticate
+  const asked = request.header('x-couchdb-www-authenticate')
+  const wanted = (asked !== undefined && asked.length <= challengeLengthMax ? asked : undefined)
+    ?? options.wwwAuthenticate
     ?? (options.requireValidUser ? 'Basic realm="server"' : undefined)
   if (wanted !== undefined) headers['WWW-Authenticate'] = wanted
 }

@@ -119,12 +119,11 @@ export class NodeHttpExchange implements HttpExchange {
 
   send(status: number, headers: HttpHeaders, body: Uint8Array | string): void {
     const response = this.#begin(status, headers, typeof body === 'string' ? Buffer.byteLength(body) : body.length)
-    if (body.length > mergedBytesMax) {
-      response.end(body)
-      if (!response.writableFinished) this.#awaitDelivery()
-    } else if (typeof body === 'string') response.end(body)
+    if (body.length > mergedBytesMax) response.end(body)
+    else if (typeof body === 'string') response.end(body)
     // Node writes headers and body with one system call only when the body is a string; latin1 preserves every byte.
     else response.end(latin1(body), 'latin1')
+    if ((response.socket?.writableLength ?? 0) > 0) this.#awaitDelivery()
   }
 
   #awaitDelivery(): void {

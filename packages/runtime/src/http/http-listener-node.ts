@@ -10,6 +10,7 @@ import { connectionLimits, Connections } from './connections.ts'
 import type { ConnectionLimits } from './connections.ts'
 import { NodeHttpExchange } from './http-exchange-node.ts'
 import type { HttpAddress, HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
+import { RequestHeads } from './request-heads.ts'
 import { PendingHandshakes } from '../tls/pending-handshakes.ts'
 import type { TlsContextSource } from '../tls/tls-context.ts'
 
@@ -72,6 +73,7 @@ export class NodeHttpListener implements HttpListener {
   readonly #servers = new Set<NodeHttpServer>()
   /** All servers share the limits, because they share the descriptors of the process. */
   readonly #connections: Connections
+  readonly #heads = new RequestHeads()
 
   constructor(options: NodeHttpListenerOptions = {}) {
     this.#options = options
@@ -81,7 +83,7 @@ export class NodeHttpListener implements HttpListener {
   async listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer> {
     const server = address.encrypted === true ? this.#createTlsServer() : createServer(serverOptions)
     const listening = new NodeHttpServer(server, address.host, handler, {
-      connections: this.#connections, limits: this.limits, onEnd: ended => this.#servers.delete(ended),
+      connections: this.#connections, heads: this.#heads, limits: this.limits, onEnd: ended => this.#servers.delete(ended),
     })
     await bound(server, address)
     this.#servers.add(listening)
@@ -117,6 +119,7 @@ export class NodeHttpListener implements HttpListener {
 /** What a server shares with the other servers of its listener. */
 interface ListenerParts {
   readonly connections: Connections
+  readonly heads: RequestHeads
   readonly limits: ConnectionLimits
   readonly onEnd: (server: NodeHttpServer) => void
 }
@@ -127,6 +130,7 @@ class NodeHttpServer implements HttpServer {
   readonly #handler: HttpHandler
   readonly #onEnd: (server: NodeHttpServer) => void
   readonly #connections: Connections
+  readonly #heads: RequestHeads
   /** Undefined on a server without TLS. */
   readonly #handshakes: PendingHandshakes | undefined
   #arrived: NodeHttpExchange[] = []
@@ -134,12 +138,13 @@ class NodeHttpServer implements HttpServer {
   #closed: Promise<void> | undefined
   closing = false
 
-  constructor(server: Server, host: string, handler: HttpHandler, { connections, limits, onEnd }: ListenerParts) {
+  constructor(server: Server, host: string, handler: HttpHandler, { connections, heads, limits, onEnd }: ListenerParts) {
     this.#server = server
     this.#host = host
     this.#handler = handler
     this.#onEnd = onEnd
     this.#connections = connections
+    this.#heads = heads
     if (server instanceof TlsServer) {
       const handshakes = this.#handshakes = new PendingHandshakes(Math.min(handshakesMax, Math.ceil(limits.total / 4)))
       server.on('connection', (socket: Socket) => handshakes.begin(socket))
@@ -160,9 +165,13 @@ class NodeHttpServer implements HttpServer {
    */
   #inTurn(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     const { socket } = request
-    response.on('close', this.#connections.begin(socket))
     // Node assigns the socket to a response when it is that response's turn.
-    if (response.socket !== null) return this.#arrive(request, response, expectsContinue)
+    const waits = response.socket === null
+    const onAnswer = this.#heads.begin(request, waits)
+    if (onAnswer === null) return void socket.destroy()
+    response.on('close', onAnswer)
+    response.on('close', this.#connections.begin(socket))
+    if (!waits) return this.#arrive(request, response, expectsContinue)
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1
     if (waiting > pipelinedMax) return void socket.destroy()
     this.#pipelined.set(socket, waiting)

@@ -154,6 +154,28 @@ describe('NodeHttpListener', () => {
     expect(count).to.equal(1)
   })
 
+  it('cuts off a connection on which many large requests wait', async () => {
+    let count = 0
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, () => { count++ })
+    const client = new Client(server)
+    client.socket.write(`GET / HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(60_000)}\r\n\r\n`.repeat(10))
+    await client.closed
+    expect(count).to.equal(1)
+  })
+
+  it('shows a response with large headers as undelivered, too', async () => {
+    let client: Socket | undefined
+    await handled(async exchange => {
+      exchange.send(200, { 'X-Large': 'x'.repeat(20_000_000) }, 'small')
+      expect(exchange.delivery).not.to.equal(undefined)
+      client!.destroy()
+      await exchange.delivery
+    }, server => {
+      client = connect(server.address.port, server.address.host).pause()
+      client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    })
+  })
+
   it('shows a large response as undelivered until the client is gone', async () => {
     let client: Socket | undefined
     await handled(async exchange => {
