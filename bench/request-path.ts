@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createRealRuntime } from '@sectional/runtime'
-import type { HttpExchange, HttpHandler } from '@sectional/runtime'
+import type { HttpExchange, HttpHandler, HttpListener } from '@sectional/runtime'
 import { createNode, LiveConfiguration, nodeOptions } from '@sectional/server'
 
 const kinds = (process.argv[2] ?? 'get,put,bulk').split(',')
@@ -100,10 +100,14 @@ const configuration = await LiveConfiguration.load({
   ],
   write: async () => {},
 }, {})
-const node = createNode({ ...runtime, http: { listen: async (address, handle) => {
-  handler = handle
-  return { address, close: async () => {} }
-} } }, {
+const listener: HttpListener = {
+  listen: async (address, handle) => {
+    handler = handle
+    return { address, close: async () => {} }
+  },
+  endStalled: () => false,
+}
+const node = createNode({ ...runtime, http: listener }, {
   options: nodeOptions(configuration.settings()), configuration, version: '0', onFatal: error => { throw error },
 })
 await node.start()

@@ -151,6 +151,7 @@ class Pipeline {
       return this.#refuse(exchange, requestId, startedAt, overloaded('connections'))
     }
     if (!services.admission.enter(isHealthCheck)) {
+      services.runtime.http.endStalled()
       return this.#refuse(exchange, requestId, startedAt, services.admission.refusal())
     }
     void this.#run(exchange, requestId, startedAt)

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { StalledAnswers } from './stalled-answers.ts'
 
 export interface ConnectionLimits {
   /** The maximum number of connections whose requests are handled. */
@@ -49,7 +50,7 @@ const noConnection = (): void => {}
 /**
  * The connections of the HTTP servers of one node. At a limit, the connection that has been idle longest is closed to
  * make room for a new one. When all connections are busy, the new one is refused: its first request is still read for a
- * moment.
+ * moment. Connections whose clients do not take their answers are closed then, which makes room for later ones.
  */
 export class Connections {
   readonly #limits: ConnectionLimits
@@ -60,8 +61,11 @@ export class Connections {
   /** Connections beyond the limits, oldest first. */
   readonly #refused = new Set<Socket>()
 
-  constructor(limits: ConnectionLimits) {
+  readonly #stalled: StalledAnswers
+
+  constructor(limits: ConnectionLimits, stalled: StalledAnswers) {
     this.#limits = limits
+    this.#stalled = stalled
   }
 
   add(socket: Socket): void {
@@ -127,6 +131,7 @@ export class Connections {
    * that sends its request at once still receives an answer.
    */
   #refuse(socket: Socket): void {
+    this.#stalled.close()
     if (this.#refused.size >= refusedMax) for (const oldest of this.#refused) {
       this.#refused.delete(oldest)
       oldest.destroy()

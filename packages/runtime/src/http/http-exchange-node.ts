@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import { BodyWatch } from './body-pace.ts'
 import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
+import type { StalledAnswers } from './stalled-answers.ts'
 
 /**
  * The number of bytes of an unread request body that are received and discarded, so that the client can read the
@@ -19,7 +20,10 @@ const mergedBytesMax = 16 * 1024
 export const stallMs = 300_000
 
 /** The part of its server that an exchange uses. */
-export interface ExchangeServer { readonly closing: boolean }
+export interface ExchangeServer {
+  readonly closing: boolean
+  readonly stalled: StalledAnswers
+}
 /** How a request arrived. */
 export interface Arrival {
   /** True when the client waits for `100 Continue` before it sends the body. */
@@ -130,12 +134,17 @@ export class NodeHttpExchange implements HttpExchange {
     const response = this.#response
     if (response.destroyed) return
     response.socket?.setTimeout(stallMs)
-    this.delivery = new Promise(resolve => { response.once('close', resolve) })
+    const { stalled } = this.#server
+    stalled.begin(response)
+    this.delivery = new Promise(resolve => {
+      response.once('close', () => { stalled.end(response); resolve() })
+    })
   }
 
   stream(status: number, headers: HttpHeaders): HttpBodyWriter {
     return new NodeHttpBodyWriter(
-      this.#begin(status, headers, undefined), headers['Content-Length'] !== undefined && !this.encrypted,
+      this.#begin(status, headers, undefined), this.#server.stalled,
+      headers['Content-Length'] !== undefined && !this.encrypted,
     )
   }
 
@@ -212,6 +221,7 @@ async function* watched(
 
 class NodeHttpBodyWriter implements HttpBodyWriter {
   readonly #response: ServerResponse
+  readonly #stalled: StalledAnswers
   readonly #resets: boolean
   #started = false
 
@@ -220,8 +230,9 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
    * orderly close cuts off a body of an announced length. With chunked encoding it detects a missing end itself, after
    * it has read all chunks.
    */
-  constructor(response: ServerResponse, resets: boolean) {
+  constructor(response: ServerResponse, stalled: StalledAnswers, resets: boolean) {
     this.#response = response
+    this.#stalled = stalled
     this.#resets = resets
     // Clients of slow feeds need the headers before the first row. A first chunk that is written at once is sent
     // together with the headers.
@@ -237,11 +248,16 @@ class NodeHttpBodyWriter implements HttpBodyWriter {
       response.once('close', closed)
       const isTaken = response.write(chunk, error => {
         response.off('close', closed)
-        if (!isTaken) response.socket?.setTimeout(0)
+        if (!isTaken) {
+          response.socket?.setTimeout(0)
+          this.#stalled.end(response)
+        }
         if (error) closed()
         else resolve()
       })
-      if (!isTaken) response.socket?.setTimeout(stallMs)
+      if (isTaken) return
+      response.socket?.setTimeout(stallMs)
+      this.#stalled.begin(response)
     })
   }
 

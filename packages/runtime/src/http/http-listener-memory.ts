@@ -44,6 +44,11 @@ export class MemoryHttpListener implements HttpListener {
     }
   }
 
+  /** Clients in memory take every answer. */
+  endStalled(): boolean {
+    return false
+  }
+
   /**
    * Sends a request and resolves with the head of the response.
    * @param port the server's port; the first listening server when absent

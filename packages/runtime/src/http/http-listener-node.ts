@@ -11,6 +11,7 @@ import type { ConnectionLimits } from './connections.ts'
 import { NodeHttpExchange } from './http-exchange-node.ts'
 import type { HttpAddress, HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
 import { RequestHeads } from './request-heads.ts'
+import { StalledAnswers } from './stalled-answers.ts'
 import { PendingHandshakes } from '../tls/pending-handshakes.ts'
 import type { TlsContextSource } from '../tls/tls-context.ts'
 
@@ -74,16 +75,18 @@ export class NodeHttpListener implements HttpListener {
   /** All servers share the limits, because they share the descriptors of the process. */
   readonly #connections: Connections
   readonly #heads = new RequestHeads()
+  readonly #stalled = new StalledAnswers()
 
   constructor(options: NodeHttpListenerOptions = {}) {
     this.#options = options
-    this.#connections = new Connections(this.limits)
+    this.#connections = new Connections(this.limits, this.#stalled)
   }
 
   async listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer> {
     const server = address.encrypted === true ? this.#createTlsServer() : createServer(serverOptions)
     const listening = new NodeHttpServer(server, address.host, handler, {
-      connections: this.#connections, heads: this.#heads, limits: this.limits, onEnd: ended => this.#servers.delete(ended),
+      connections: this.#connections, heads: this.#heads, stalled: this.#stalled, limits: this.limits,
+      onEnd: ended => this.#servers.delete(ended),
     })
     await bound(server, address)
     this.#servers.add(listening)
@@ -110,6 +113,10 @@ export class NodeHttpListener implements HttpListener {
     return connectionLimits(descriptors, connectionsMax, addressPercent)
   }
 
+  endStalled(): boolean {
+    return this.#stalled.close()
+  }
+
   /** Closes every server and connection at once. */
   revoke(): void {
     for (const server of [...this.#servers]) void server.close(0)
@@ -120,6 +127,7 @@ export class NodeHttpListener implements HttpListener {
 interface ListenerParts {
   readonly connections: Connections
   readonly heads: RequestHeads
+  readonly stalled: StalledAnswers
   readonly limits: ConnectionLimits
   readonly onEnd: (server: NodeHttpServer) => void
 }
@@ -131,6 +139,7 @@ class NodeHttpServer implements HttpServer {
   readonly #onEnd: (server: NodeHttpServer) => void
   readonly #connections: Connections
   readonly #heads: RequestHeads
+  readonly stalled: StalledAnswers
   /** Undefined on a server without TLS. */
   readonly #handshakes: PendingHandshakes | undefined
   #arrived: NodeHttpExchange[] = []
@@ -138,13 +147,15 @@ class NodeHttpServer implements HttpServer {
   #closed: Promise<void> | undefined
   closing = false
 
-  constructor(server: Server, host: string, handler: HttpHandler, { connections, heads, limits, onEnd }: ListenerParts) {
+  constructor(server: Server, host: string, handler: HttpHandler, parts: ListenerParts) {
+    const { connections, heads, limits, onEnd, stalled } = parts
     this.#server = server
     this.#host = host
     this.#handler = handler
     this.#onEnd = onEnd
     this.#connections = connections
     this.#heads = heads
+    this.stalled = stalled
     if (server instanceof TlsServer) {
       const handshakes = this.#handshakes = new PendingHandshakes(Math.min(handshakesMax, Math.ceil(limits.total / 4)))
       server.on('connection', (socket: Socket) => handshakes.begin(socket))

@@ -5,6 +5,11 @@
 export interface HttpListener {
   /** @throws Error that names the address when it cannot be bound */
   listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer>
+  /**
+   * Closes connections whose clients have taken nothing of an answer for some seconds. Call it when the node is
+   * overloaded. Returns whether there was one.
+   */
+  endStalled(): boolean
 }
 
 export interface HttpAddress {

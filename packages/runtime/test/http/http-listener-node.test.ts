@@ -163,6 +163,25 @@ describe('NodeHttpListener', () => {
     expect(count).to.equal(1)
   })
 
+  it('closes connections on request whose clients take nothing of an answer for some seconds', async function () {
+    this.timeout(20_000)
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      if (exchange.target === '/whole') return exchange.send(200, {}, Buffer.alloc(20_000_000))
+      const writer = exchange.stream(200, {})
+      void writer.write(Buffer.alloc(20_000_000)).catch(() => {})
+    })
+    for (const target of ['/whole', '/stream']) {
+      const client = await new Client(server).opened()
+      client.socket.pause()
+      client.socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      expect(listener.endStalled()).to.equal(false)
+      while (!listener.endStalled()) await new Promise(resolve => setTimeout(resolve, 50))
+      client.socket.resume()
+      await client.closed
+    }
+    expect(listener.endStalled()).to.equal(false)
+  })
+
   it('shows a response with large headers as undelivered, too', async () => {
     let client: Socket | undefined
     await handled(async exchange => {
