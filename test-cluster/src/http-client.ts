@@ -16,17 +16,28 @@ export interface RequestOptions {
   readonly timeoutMs?: number
 }
 
+export interface ClientOptions {
+  /** Default: 127.0.0.1 */
+  readonly host?: string
+  /** Default: 64 */
+  readonly socketsMax?: number
+  /** Certificates in PEM format, of which one has signed that of the server; absent: no TLS. */
+  readonly authorities?: readonly string[]
+}
+
 const timeoutMsDefault = 30_000
 
 export class HttpClient {
   readonly #agent: Agent
   readonly #request: typeof request
   readonly port: number
+  readonly #host: string
   readonly #auth: string
 
-  /** @param authorities certificates in PEM format, of which one has signed that of the server; absent: no TLS */
-  constructor(port: number, auth: string, socketsMax = 64, authorities?: readonly string[]) {
+  /** @param auth `name:password` */
+  constructor(port: number, auth: string, { host = '127.0.0.1', socketsMax = 64, authorities }: ClientOptions = {}) {
     this.port = port
+    this.#host = host
     this.#auth = auth
     const options = { keepAlive: true, maxSockets: socketsMax }
     this.#agent = authorities === undefined ? new Agent(options) : new TlsAgent({ ...options, ca: [...authorities] })
@@ -34,7 +45,7 @@ export class HttpClient {
   }
 
   get url(): string {
-    return `http://${this.#auth}@127.0.0.1:${this.port}`
+    return `http://${this.#auth}@${this.#host}:${this.port}`
   }
 
   /** Rejects when there is no complete response: the connection broke, or the timeout expired. */
@@ -45,7 +56,7 @@ export class HttpClient {
     const auth = options.auth === undefined ? this.#auth : options.auth
     if (auth !== null) headers.authorization = `Basic ${Buffer.from(auth).toString('base64')}`
     return new Promise((resolve, reject) => {
-      const target = { host: '127.0.0.1', port: this.port, method, path }
+      const target = { host: this.#host, port: this.port, method, path }
       const outgoing = this.#request({ ...target, headers, agent: this.#agent }, incoming => {
         const chunks: Buffer[] = []
         incoming.on('data', chunk => chunks.push(chunk))

@@ -1,14 +1,14 @@
 /**
- * A cluster of real processes on loopback. Its vocabulary has ten words: start, stop, crash, pause, continue,
+ * A cluster of real processes on this machine. Its vocabulary has ten words: start, stop, crash, pause, continue,
  * partition, heal, write, read, converge.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePorts } from './free-ports.ts'
+import type { ClusterNetwork } from './cluster-network.ts'
 import type { Answer } from './http-client.ts'
-import { LinkProxy } from './link-proxy.ts'
+import { ProxyNetwork } from './proxy-network.ts'
 import { TestNode } from './test-node.ts'
 
 const pollMs = 50
@@ -29,45 +29,43 @@ export interface TestClusterOptions {
   readonly running?: readonly number[]
   /** Additional settings of single nodes, by node number. */
   readonly nodeSettings?: Readonly<Record<number, Readonly<Record<string, string>>>>
+  /** Default: loopback with proxies. It is closed with the cluster. */
+  readonly network?: ClusterNetwork
+  /** Whether the data of each node has a disk of its own, which can be made full. It needs root on Linux. */
+  readonly smallDisks?: boolean
 }
 
 export class TestCluster {
   readonly nodes: readonly TestNode[]
   readonly #folder: string
-  readonly #proxies: readonly LinkProxy[]
+  readonly #network: ClusterNetwork
   /** Group of each node, by node number, during a partition. */
   #groups: ReadonlyMap<number, number> | undefined
   /** One-way paths that are blocked, such as `1 2`. */
   #cuts: ReadonlySet<string> = new Set()
 
-  private constructor(options: TestClusterOptions, ports: readonly number[]) {
+  private constructor(options: TestClusterOptions, network: ClusterNetwork) {
     this.#folder = mkdtempSync(join(tmpdir(), 'sectional-cluster-'))
-    const numbers = Array.from({ length: options.nodes }, (_, index) => index + 1)
-    const portsOf = (number: number) => ports.slice((number - 1) * 3, number * 3) as [number, number, number]
+    this.#network = network
     const secret = 'a secret that only this test knows, long enough'
-    this.nodes = numbers.map(number => {
-      const [httpPort, clusterPort, advertisedPort] = portsOf(number)
-      const seedPorts = numbers.slice(0, options.seeds).map(other => portsOf(other)[2])
-      const settings = { ...options.settings, ...options.nodeSettings?.[number] }
+    const seeds = network.places.slice(0, options.seeds).map(({ address, advertisedPort }) =>
+      `${address}:${advertisedPort}`)
+    this.nodes = network.places.map((place, index) => {
+      const number = index + 1
       return new TestNode({
-        number, folder: join(this.#folder, `node${number}`), httpPort, clusterPort, advertisedPort, seedPorts, secret,
-        settings, environment: options.environment, descriptorsMax: options.descriptorsMax,
+        number, folder: join(this.#folder, `node${number}`), place, seeds, secret,
+        settings: { ...options.settings, ...options.nodeSettings?.[number] },
+        environment: options.environment, descriptorsMax: options.descriptorsMax, smallDisk: options.smallDisks,
       })
     })
-    this.#proxies = numbers.map(number => new LinkProxy({
-      listenPort: portsOf(number)[2],
-      targetPort: portsOf(number)[1],
-      processIds: () =>
-        new Map(this.nodes.flatMap(node => node.processId === undefined ? [] : [[node.number, node.processId]])),
-      target: number,
-      mayPass: (from, to) => this.#mayPass(from, to),
-    }))
   }
 
-  /** Creates the folders and proxies of a cluster without starting its processes. */
+  /** Creates the folders and the network of a cluster without starting its processes. */
   static async prepare(options: TestClusterOptions): Promise<TestCluster> {
-    const cluster = new TestCluster(options, await freePorts(options.nodes * 3))
-    for (const proxy of cluster.#proxies) await proxy.open()
+    const network = options.network ?? await ProxyNetwork.create(options.nodes)
+    const cluster = new TestCluster(options, network)
+    await network.open(() => new Map(cluster.nodes.flatMap(({ number, processId }) => (
+      processId === undefined ? [] : [[number, processId]]))))
     return cluster
   }
 
@@ -103,7 +101,7 @@ export class TestCluster {
   /** Blocks the links between nodes of different groups from now on. */
   partition(...groups: readonly (readonly number[])[]): void {
     this.#groups = new Map(groups.flatMap((group, index) => group.map(number => [number, index] as const)))
-    for (const proxy of this.#proxies) proxy.update()
+    this.#update()
   }
 
   /**
@@ -113,14 +111,18 @@ export class TestCluster {
    */
   cut(paths: readonly (readonly [number, number])[]): void {
     this.#cuts = new Set(paths.map(([from, to]) => `${from} ${to}`))
-    for (const proxy of this.#proxies) proxy.update()
+    this.#update()
   }
 
   /** Opens all links. */
   heal(): void {
     this.#groups = undefined
     this.#cuts = new Set()
-    for (const proxy of this.#proxies) proxy.update()
+    this.#update()
+  }
+
+  #update(): void {
+    this.#network.update((from, to) => this.#mayPass(from, to))
   }
 
   #mayPass(from: number, to: number): boolean {
@@ -170,7 +172,8 @@ export class TestCluster {
       node.http.close()
       if (showLogs) console.error(`--- ${node.name}\n${node.log().split('\n').slice(-20).join('\n')}`)
     }
-    for (const proxy of this.#proxies) await proxy.close()
+    await this.#network.close()
+    for (const node of this.nodes) node.disk?.unmount()
     rmSync(this.#folder, { recursive: true })
   }
 }

@@ -3,7 +3,9 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { NodePlace } from './cluster-network.ts'
 import { HttpClient } from './http-client.ts'
+import { SmallDisk } from './small-disk.ts'
 
 const command = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url))
 
@@ -14,11 +16,9 @@ const passwordRounds = 10
 export interface TestNodeOptions {
   readonly number: number
   readonly folder: string
-  readonly httpPort: number
-  readonly clusterPort: number
-  /** Port that other nodes dial, which belongs to a proxy. */
-  readonly advertisedPort: number
-  readonly seedPorts: readonly number[]
+  readonly place: NodePlace
+  /** Addresses of the seed list. */
+  readonly seeds: readonly string[]
   readonly secret: string
   /** Additional settings: values by `section/key`. */
   readonly settings?: Readonly<Record<string, string>>
@@ -26,12 +26,16 @@ export interface TestNodeOptions {
   readonly environment?: Readonly<Record<string, string>> | undefined
   /** Maximum number of open file descriptors of the process; default: the limit of this process. */
   readonly descriptorsMax?: number | undefined
+  /** Whether its data has a disk of its own. */
+  readonly smallDisk?: boolean | undefined
 }
 
 export class TestNode {
   readonly number: number
   readonly name: string
   readonly http: HttpClient
+  /** The disk of its data, when it is one of its own. */
+  readonly disk: SmallDisk | undefined
   readonly #options: TestNodeOptions
   #child: ChildProcess | undefined
   #exited: Promise<void> = Promise.resolve()
@@ -39,15 +43,17 @@ export class TestNode {
   constructor(options: TestNodeOptions) {
     this.#options = options
     this.number = options.number
-    this.name = `node${options.number}@127.0.0.1`
-    this.http = new HttpClient(options.httpPort, administrator)
+    const { address, httpPort } = options.place
+    this.name = `node${options.number}@${address}`
+    this.http = new HttpClient(httpPort, administrator, { host: address })
     mkdirSync(options.folder, { recursive: true })
+    if (options.smallDisk === true) this.disk = new SmallDisk(this.#data)
     writeFileSync(join(options.folder, 'local.ini'), this.#ini())
   }
 
   /** Address of the cluster listener for other nodes. */
   get seed(): string {
-    return `127.0.0.1:${this.#options.advertisedPort}`
+    return `${this.#options.place.address}:${this.#options.place.advertisedPort}`
   }
 
   get processId(): number | undefined {
@@ -62,8 +68,8 @@ export class TestNode {
   start(): void {
     if (this.#child) throw new Error(`${this.name} runs already`)
     const log = openSync(this.logFile, 'a')
-    const { descriptorsMax, environment, folder } = this.#options
-    const words = [process.execPath, command, 'node', '--config', folder]
+    const { descriptorsMax, environment, folder, place } = this.#options
+    const words = [...place.launcher, process.execPath, command, 'node', '--config', folder]
     const limited = descriptorsMax === undefined
       ? words
       : ['sh', '-c', `ulimit -n ${descriptorsMax}; exec "$@"`, 'sh', ...words]
@@ -95,12 +101,14 @@ export class TestNode {
   }
 
   /**
-   * Limits the size of the files that the running process writes, as a full disk would: a write beyond it fails with
-   * EFBIG. It needs no rights, but the program prlimit (util-linux).
+   * Makes writes of the node fail after this many bytes. A disk of its own becomes full (ENOSPC) until the limit is
+   * removed. Otherwise the size of the files of the running process is limited (EFBIG), which needs no rights, but the
+   * program prlimit (util-linux), and ends with the process.
    *
-   * @param bytes the limit; null removes it
+   * @param bytes null removes the limit
    */
-  limitFiles(bytes: number | null): void {
+  limitDisk(bytes: number | null): void {
+    if (this.disk !== undefined) return bytes === null ? this.disk.free() : this.disk.limit(bytes)
     if (this.processId === undefined) return
     execFileSync('prlimit', ['--pid', String(this.processId), `--fsize=${bytes ?? 'unlimited'}:unlimited`])
   }
@@ -108,7 +116,11 @@ export class TestNode {
   /** Removes the data of the node, but not its configuration. */
   wipe(): void {
     if (this.#child) throw new Error(`${this.name} runs`)
-    rmSync(join(this.#options.folder, 'data'), { recursive: true })
+    rmSync(this.#data, { recursive: true })
+  }
+
+  get #data(): string {
+    return join(this.#options.folder, 'data')
   }
 
   /** The folder of its configuration. */
@@ -131,14 +143,17 @@ export class TestNode {
   }
 
   #ini(): string {
-    const { httpPort, clusterPort, advertisedPort, seedPorts, secret, settings = {} } = this.#options
+    const { place, seeds, secret, settings = {} } = this.#options
+    const { address, httpPort, clusterPort, advertisedPort } = place
     const values: Record<string, string> = {
       'node/name': this.name,
+      'chttpd/bind_address': address,
       'chttpd/port': String(httpPort),
       'chttpd_auth/iterations': String(passwordRounds),
+      'cluster/bind_address': address,
       'cluster/port': String(clusterPort),
-      'cluster/advertised_address': `127.0.0.1:${advertisedPort}`,
-      'cluster/seedlist': seedPorts.map(port => `127.0.0.1:${port}`).join(','),
+      'cluster/advertised_address': `${address}:${advertisedPort}`,
+      'cluster/seedlist': seeds.join(','),
       'cluster/secret': secret,
       'admins/admin': administrator.split(':')[1]!,
       ...settings,

@@ -166,7 +166,9 @@ describe('sectional, the command', () => {
     const second = new CommandRun([...words, '--tls'])
     await second.printed(new RegExp(`node3@127.0.0.1 .*https://127.0.0.1:${port + 1002}`))
     const authority = /--cacert\): (.*)$/m.exec(second.output)![1]!
-    const third = new HttpClient(port + 1002, 'anna:secret', 1, [readFileSync(authority, 'utf8')])
+    const third = new HttpClient(port + 1002, 'anna:secret', {
+      socketsMax: 1, authorities: [readFileSync(authority, 'utf8')],
+    })
     await eventually('links with TLS', readyMsMax, async () => {
       expect((await third.send('GET', '/_membership')).body.all_nodes).to.have.length(3)
       expect((await third.send('GET', '/db/kept?r=3')).body.x).to.equal(1)

@@ -69,7 +69,7 @@ describe('a cluster with TLS', () => {
 
   function client(number: number, ...authorities: readonly Authority[]): HttpClient {
     const trusted = authorities.map(({ certificate }) => certificate)
-    const made = new HttpClient(ports[number - 1]!, administrator, 64, trusted)
+    const made = new HttpClient(ports[number - 1]!, administrator, { authorities: trusted })
     clients.push(made)
     return made
   }

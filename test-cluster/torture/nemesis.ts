@@ -16,8 +16,11 @@ const faultMs = { from: 200, to: 7000 }
 const stopMsMax = 30_000
 /** A node that listens answers within this time. */
 const answerMsMax = 1000
-/** File sizes at which writes fail: at once, in a log that has begun, in a full one. */
-const fileBytes = [0, 4096, 65_536, 1_048_576]
+/**
+ * Bytes after which writes fail: at once, in a log that has begun, in a full one. They are the free space of a node's
+ * own disk, or the largest size of a file.
+ */
+const fullDiskBytes = [0, 4096, 65_536, 1_048_576]
 
 const weights = { kill: 4, 'kill-all': 1, restart: 2, pause: 4, isolate: 3, 'cut-one-way': 4, 'full-disk': 3 }
 export type Fault = keyof typeof weights
@@ -47,7 +50,8 @@ export class Nemesis {
     this.#cluster = cluster
     this.#draws = draws
     this.#say = say
-    const canLimit = spawnSync('prlimit', ['--version']).status === 0
+    const canLimit = cluster.nodes.every(({ disk }) => disk !== undefined)
+      || spawnSync('prlimit', ['--version']).status === 0
     const left = faultKinds.filter(kind => !without.includes(kind) && (kind !== 'full-disk' || canLimit))
     this.#kinds = Object.fromEntries(left.map(kind => [kind, weights[kind]]))
     if (!canLimit) say('prlimit is not installed: disks do not become full in this run')
@@ -116,11 +120,12 @@ export class Nemesis {
       case 'full-disk':
         // A node that is still starting would end with an error, as it should.
         if (!await isListening(node)) return
-        node.limitFiles(this.#draws.pick(fileBytes))
+        node.limitDisk(this.#draws.pick(fullDiskBytes))
         await pause(ms)
-        if (!node.running) return
-        if (this.#draws.happens(0.7)) return node.limitFiles(null)
+        if (!node.running) return node.limitDisk(null)
+        if (this.#draws.happens(0.7)) return node.limitDisk(null)
         await node.crash()
+        node.limitDisk(null)
         return node.start()
       case 'restart':
         await this.#stop(node)

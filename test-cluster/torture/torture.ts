@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkHistory } from '@sectional/simulator/history'
+import { NamespaceNetwork } from '../src/namespace-network.ts'
 import { TestCluster } from '../src/test-cluster.ts'
 import { storeHistory, type TortureFinding } from './history-file.ts'
 import { Nemesis, type Fault } from './nemesis.ts'
@@ -12,6 +13,7 @@ import { SeededDraws } from './seeded-draws.ts'
 import { database, replicasPerShard } from './torture-database.ts'
 import { Workload } from './workload.ts'
 
+const nodes = 3
 const clients = 6
 const progressMs = 10_000
 
@@ -23,6 +25,11 @@ export interface TortureOptions {
   readonly faults: boolean
   /** Kinds of faults that are left out; default: none. */
   readonly without?: readonly Fault[]
+  /**
+   * Whether each node has a network namespace and a disk of its own, so that packets are lost and disks are full. The
+   * process must run in namespaces of its own (`runInNamespaces`).
+   */
+  readonly namespaces?: boolean
   readonly print: (line: string) => void
   /** Is called before the final reads. Tests destroy disks here. */
   readonly beforeRest?: (cluster: TestCluster) => Promise<void>
@@ -37,8 +44,10 @@ export interface TortureResult {
 
 /** Runs the workload and judges it. All processes have ended when it settles. */
 export async function torture(options: TortureOptions): Promise<TortureResult> {
-  const { seed, ms, faults, without, print, beforeRest } = options
-  const cluster = await TestCluster.start({ nodes: 3 })
+  const { seed, ms, faults, without, namespaces = false, print, beforeRest } = options
+  const cluster = await TestCluster.start({
+    nodes, ...namespaces && { network: new NamespaceNetwork(nodes), smallDisks: true },
+  })
   const kill = (): void => {
     for (const { processId } of cluster.nodes) if (processId !== undefined) process.kill(processId, 'SIGKILL')
   }
