@@ -46,23 +46,27 @@ export class ComparisonCompiler {
     return value => value !== expected && (typeof value !== 'string' || order(value) !== 0)
   }
 
-  /** A test whether a value is one of these. */
+  /** A test whether a value is one of these. Lists may be long, so each part is prepared when it is needed. */
   isOneOf(expected: readonly unknown[], isId: boolean): ValueTest {
-    const [containers, scalars] = [expected.filter(isContainer), expected.filter(each => !isContainer(each))]
-    const isIdentical = hasMember(scalars)
-    const isContained = this.#equalsAnyOf(containers, isId)
-    const texts = isId ? [] : scalars.filter(each => typeof each === 'string')
-    if (texts.length === 0) return value => isContainer(value) ? isContained(value) : isIdentical(value)
-    const isText = this.#equalsAnyOf(texts, isId)
-    const arePlain = texts.every(isPlainText)
+    const isIdentical = later(() => hasMember(expected.filter(each => !isContainer(each))))
+    const isContained = later(() => this.#equalsAnyOf(expected.filter(isContainer), isId))
+    const isText = later(() => this.#isOneOfTexts(expected.filter(each => typeof each === 'string')))
     return value => {
-      if (typeof value !== 'string') return isContainer(value) ? isContained(value) : isIdentical(value)
-      return isIdentical(value) || (!(arePlain && isPlainText(value)) && isText(value))
+      if (isContainer(value)) return isContained(value)
+      return isIdentical(value) || (typeof value === 'string' && !isId && isText(value))
     }
+  }
+
+  /** A test whether a text is equal to one of these in the order of texts, but not identical to it. */
+  #isOneOfTexts(expected: readonly string[]): ValueTest {
+    const arePlain = expected.every(isPlainText)
+    const isText = later(() => this.#equalsAnyOf(expected, false))
+    return value => !(arePlain && isPlainText(value as string)) && isText(value)
   }
 
   #equalsAnyOf(expected: readonly unknown[], isId: boolean): ValueTest {
     if (expected.length === 0) return () => false
+    this.#effort.spend(expected.length)
     const tests = expected.map(each => this.equals(each, isId))
     return value => {
       this.#effort.spend(tests.length)
@@ -130,6 +134,12 @@ function hasMember(values: readonly unknown[]): ValueTest {
     return value => set.has(value)
   }
   return value => values.includes(value)
+}
+
+/** Returns a test that is made at its first use. */
+function later(make: () => ValueTest): ValueTest {
+  let test: ValueTest | undefined
+  return value => (test ??= make())(value)
 }
 
 function negated(test: ValueTest): ValueTest {

@@ -177,8 +177,19 @@ export async function readJson(request: RequestContext, services: Services): Pro
 }
 
 /** Reads a JSON object. @throws ApiError when the body is not a JSON object */
-export async function readJsonObject(request: RequestContext, services: Services): Promise<JsonObject> {
-  return parseBodyObject(await readJsonBytes(request, services), request, services)
+export async function readJsonObject(
+  request: RequestContext, services: Services, limit = bodyLimit(services),
+): Promise<JsonObject> {
+  return parseBodyObject(await readJsonBytes(request, services, limit), request, services)
+}
+
+/** Reads the body of a query by selector. @throws ApiError when it is not a JSON object, or is too large */
+export function readQueryObject(request: RequestContext, services: Services): Promise<JsonObject> {
+  const limit = bodyLimit(services)
+  const { findBytesMax: bytes } = services.options
+  return readJsonObject(
+    request, services, bytes < limit.bytes ? { bytes, setting: httpDeclarations.findBytesMax.name } : limit,
+  )
 }
 
 /** Parses a body that must be a JSON object. @throws ApiError as `parseBody`, and when it is not a JSON object */

@@ -4,7 +4,7 @@ import { parseAggregateRequest } from '../find/aggregate-request.ts'
 import { planFind } from '../find/find-plan.ts'
 import { asClientError } from '../find/selector-option.ts'
 import { pathPartition } from '../lists/path-partition.ts'
-import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { readQueryObject, requireJsonType } from '../messages/body.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -15,7 +15,7 @@ export const postAggregateInPartition: Handler = async (request, services) =>
 
 async function aggregate(partition: string | undefined, request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
-  const body = await readJsonObject(request, services)
+  const body = await readQueryObject(request, services)
   const { partitioned } = request.database
   const { findLimit: limit, selectorConditionsMax: conditionsMax } = services.options
   const asked = parseAggregateRequest(body, { limit, conditionsMax, partition, partitioned })

@@ -6,7 +6,7 @@ import { planFind, type FindPlan } from '../find/find-plan.ts'
 import { parseFindRequest, type FindRequest } from '../find/find-request.ts'
 import { asClientError } from '../find/selector-option.ts'
 import { pathPartition } from '../lists/path-partition.ts'
-import { readJsonObject, requireJsonType } from '../messages/body.ts'
+import { readQueryObject, requireJsonType } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -41,7 +41,7 @@ async function plannedQuery(
   partition: string | undefined, request: RequestContext, services: Services,
 ): Promise<Planned> {
   requireJsonType(request)
-  const body = await readJsonObject(request, services)
+  const body = await readQueryObject(request, services)
   const { partitioned } = request.database
   const { findLimit: limit, selectorConditionsMax: conditionsMax } = services.options
   const parsed = parseFindRequest(body, { limit, conditionsMax, partition, partitioned })

@@ -30,6 +30,14 @@ export const findDeclarations = {
       + 'Requests with more get 400.',
   }),
 
+  /** Bounds the time in which a selector is read: by the node, and once more for each shard. */
+  findBytesMax: option('mango/request_bytes_max', integer({ min: 1024, max: 2 ** 30, unit: 'bytes' }), {
+    default: 2 * 1024 * 1024,
+    effect: 'live',
+    help: 'Maximum size of the body of a query by selector. Requests with more get 413. For longer lists of ids, use '
+      + '_all_docs with keys.',
+  }),
+
   /** Bounds the work of a query without matches, whose client may wait for an answer for ever. */
   scanTimeoutMs: option('mango/scan_timeout', integer({ min: 1, max: 86_400_000, unit: 'milliseconds' }), {
     default: 300_000,

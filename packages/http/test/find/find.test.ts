@@ -164,6 +164,18 @@ describe('_find', () => {
     ])
   })
 
+  it('refuses a body that is larger than the option allows, and names the option', async () => {
+    node.configuration.put('mango', 'request_bytes_max', '1024')
+    const long = { selector: { a: { $in: Array.from({ length: 200 }, () => 'text') } } }
+    for (const path of ['/db/_find', '/db/_explain']) {
+      const { status, json } = await find(long, path)
+      expect(status).to.equal(413)
+      expect(json.reason).to.include('mango/request_bytes_max is 1024')
+    }
+    expect((await node.post('/db/_aggregate', { ...long, group_by: 'a' })).status).to.equal(413)
+    expect(fake.queries).to.deep.equal([])
+  })
+
   it('refuses a selector with too many conditions, wherever it stands', async () => {
     await node.put('/_node/_local/_config/mango/selector_conditions_max', '"3"')
     const inOr = { $or: [{ a: 1 }, { a: { $elemMatch: { b: 2, c: 3 } } }] }
