@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
-import type { Clock, Machine, Random } from '@sectional/runtime'
+import { ClientGoneError, type Clock, type Machine, type Random } from '@sectional/runtime'
 import { isUserName, requireNoConflicts, type Account } from './user-account.ts'
 import type { Accounts } from './accounts.ts'
 import { BoundedMap } from './bounded-map.ts'
@@ -39,6 +39,8 @@ export interface Client {
   /** Address of the client. */
   readonly clientAddress: string
   readonly requestId: string
+  /** Aborts when the client disconnects. */
+  readonly signal: AbortSignal
 }
 
 /** A login with a name and a password. */
@@ -116,13 +118,23 @@ export class Authenticator {
     const known = this.#verified.get(fingerprint)
     if (known?.account === account) return this.#repeat(known, login.client)
     const running = this.#running.get(fingerprint)
-    if (running?.account === account) return this.#repeat(await running.outcome, login.client)
+    if (running?.account === account) return this.#share(running.outcome, fingerprint, login)
     const check = { account, outcome: this.#verify(fingerprint, login, account) }
     this.#running.set(fingerprint, check)
     try {
       return await check.outcome
     } finally {
       if (this.#running.get(fingerprint) === check) this.#running.delete(fingerprint)
+    }
+  }
+
+  /** Waits for the check of another request, which ends when its client disconnects. */
+  async #share(outcome: Promise<Verified>, fingerprint: string, login: Login): Promise<Verified> {
+    try {
+      return this.#repeat(await outcome, login.client)
+    } catch (error) {
+      if (!(error instanceof ClientGoneError) || login.client.signal.aborted) throw error
+      return this.#check(fingerprint, login)
     }
   }
 
@@ -139,12 +151,12 @@ export class Authenticator {
   ): Promise<Verified> {
     if (account !== null) requireNoConflicts(account)
     const { lockout, passwords } = this.#parts
-    const { clientAddress: address } = client
+    const { clientAddress: address, signal } = client
     const source = JSON.stringify([address, name])
     const known = this.#knownSources.get(source) ?? false
     const needsToken = account !== null && account.oneTimeSecret !== null && token === null
     const right = await lockout.watch(attemptOf(client, name, account), async () => {
-      const isRight = await passwords.run({ address, name, known }, () => this.#isRight(password, account))
+      const isRight = await passwords.run({ address, name, known, signal }, () => this.#isRight(password, account))
       return isRight && !needsToken
     })
     const user: User | null = right ? { ...account!.user, handler: 'default' } : null

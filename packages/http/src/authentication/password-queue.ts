@@ -18,6 +18,8 @@ export interface PasswordSource {
   readonly name: string
   /** Whether a login with this name has succeeded from this address before. Such ones have precedence. */
   readonly known: boolean
+  /** Ends the wait when it is aborted; absent: the hash is needed in any case. */
+  readonly signal?: AbortSignal
 }
 
 interface Waiting extends PasswordSource {
@@ -40,23 +42,34 @@ export class PasswordQueue {
   /**
    * Hashes a password when it is its turn.
    * @throws ApiError `service_unavailable` with Retry-After when too many passwords are waiting. Then those are refused
-   * whose address and name have the most of them.
+   * whose address and name have the most of them. The reason of the signal when it is aborted before the turn.
    */
   async run<Result>(source: PasswordSource, work: () => Promise<Result>): Promise<Result> {
     if (this.#running < this.#runningMax) this.#running++
-    else {
-      await new Promise<void>((resolve, reject) => {
-        const turns = source.known ? this.#known : this.#others
-        turns.add({ ...source, begin: resolve, refuse: reject })
-        if (this.#known.size + this.#others.size > waitingMax) this.#refuseOne()
-      })
-    }
+    else await this.#turn(source)
     try {
       return await work()
     } finally {
       const next = this.#next()
       if (next === undefined) this.#running--
       else next.begin()
+    }
+  }
+
+  async #turn(source: PasswordSource): Promise<void> {
+    const { signal } = source
+    signal?.throwIfAborted()
+    const turns = source.known ? this.#known : this.#others
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiting: Waiting = { ...source, begin: resolve, refuse: reject }
+    const leave = (): void => { if (turns.remove(waiting)) reject(signal!.reason) }
+    turns.add(waiting)
+    if (this.#known.size + this.#others.size > waitingMax) this.#refuseOne()
+    signal?.addEventListener('abort', leave)
+    try {
+      await promise
+    } finally {
+      signal?.removeEventListener('abort', leave)
     }
   }
 
@@ -104,16 +117,33 @@ class Turns {
     return undefined
   }
 
+  /** Removes one that waits. Returns whether it has waited. */
+  remove(waiting: Waiting): boolean {
+    const names = this.#addresses.get(waiting.address)
+    const list = names?.get(waiting.name)
+    const at = list?.indexOf(waiting) ?? -1
+    if (at < 0) return false
+    list!.splice(at, 1)
+    this.#tidy(waiting.address, waiting.name)
+    return true
+  }
+
   /** Removes and returns the newest one of the address with the most, and of the name with the most within it. */
   dropFromLargest(): Waiting | undefined {
     const [address, names] = largest(this.#addresses, sizeOf) ?? []
     const [name, list] = largest(names ?? new Map<string, Waiting[]>(), ({ length }) => length) ?? []
     const dropped = list?.pop()
     if (dropped === undefined) return undefined
-    if (list!.length === 0) names!.delete(name!)
-    if (names!.size === 0) this.#addresses.delete(address!)
-    this.#size--
+    this.#tidy(address!, name!)
     return dropped
+  }
+
+  /** Call this after one was removed from the list of a name. */
+  #tidy(address: string, name: string): void {
+    const names = this.#addresses.get(address)!
+    if (names.get(name)!.length === 0) names.delete(name)
+    if (names.size === 0) this.#addresses.delete(address)
+    this.#size--
   }
 }
 

@@ -16,6 +16,7 @@ export interface AuthenticatedRequest {
   readonly exchange: Pick<HttpExchange, 'headers'>
   readonly clientAddress: string
   readonly requestId: string
+  readonly signal: AbortSignal
 }
 
 export interface Identity {

@@ -92,4 +92,17 @@ describe('the queue of passwords', () => {
     expect(ended[101]).to.equal('bert')
     expect(thread.begun.indexOf('bert')).to.equal(2)
   })
+
+  it('leaves out those whose clients are gone', async () => {
+    const thread = new OneThread()
+    const gone = new AbortController()
+    const runs = ['first', 'gone', 'last'].map(name =>
+      thread.add(name, { ...source('a', name), ...name === 'gone' && { signal: gone.signal } }))
+    gone.abort(new Error('the client is gone'))
+    const refusal = await runs[1]!.catch((error: unknown) => error)
+    expect(refusal).to.have.property('message', 'the client is gone')
+    await thread.finish()
+    expect(await Promise.all([runs[0], runs[2]])).to.deep.equal(['first', 'last'])
+    expect(thread.begun).to.deep.equal(['first', 'last'])
+  })
 })
