@@ -6,6 +6,7 @@ import {
   checkPlacedId, openRevision, openWinner, readFlags, showRelated, showRevision, shownRevision, writeRevision,
   type ReadFlags, type ShownRevision,
 } from '../documents/document-reading.ts'
+import { openInWindows } from '../documents/revision-windows.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { acceptsType, MultipartWriter } from '../documents/multipart-writer.ts'
 import {
@@ -72,15 +73,17 @@ async function getOpenRevisions(
 ): Promise<void> {
   const revisions = asked === 'all' ? 'leaves' : namedRevisions(request)
   const r = request.query.quorum('r')
-  const opened = await services.coordinator.openRevisions(
-    request.database, id, { revisions, latest: flags.latest, r }, request,
-  )
-  if (opened === null) throw new ApiError('missing')
-  if (acceptsType(request.header('accept'), 'multipart/mixed')) return sendMultipart(opened, flags, request, services)
+  const opened = openInWindows({ id, revisions, latest: flags.latest, r }, request, services)
+  // Errors of the first window have a status; those of others end the answer.
+  const first = await opened.next()
+  const items = continued(first, opened)
+  if (acceptsType(request.header('accept'), 'multipart/mixed')) return sendMultipart(items, flags, request, services)
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('[')
-  for (const [index, item] of opened.entries()) {
-    if (index > 0) writer.text(',')
+  let separator = ''
+  for await (const item of items) {
+    writer.text(separator)
+    separator = ','
     if (item.kind === 'missing') writer.text(JSON.stringify({ missing: item.revision }))
     else {
       writer.text('{"ok":')
@@ -94,14 +97,22 @@ async function getOpenRevisions(
 }
 
 async function sendMultipart(
-  opened: readonly OpenedRevision[], flags: ReadFlags, request: RequestContext, services: Services,
+  items: AsyncGenerator<OpenedRevision>, flags: ReadFlags, request: RequestContext, services: Services,
 ): Promise<void> {
   const writer = new MultipartWriter(request, services, 'multipart/mixed')
-  for (const item of opened) {
+  for await (const item of items) {
     if (item.kind === 'missing') await writer.errorPart({ missing: item.revision })
     else await writer.revisionPart(shownRevision(item.revision), flags)
   }
   await writer.end()
+}
+
+async function* continued(
+  first: IteratorResult<OpenedRevision>, rest: AsyncGenerator<OpenedRevision>,
+): AsyncGenerator<OpenedRevision> {
+  if (first.done === true) return
+  yield first.value
+  yield* rest
 }
 
 function namedRevisions(request: RequestContext): readonly string[] {
