@@ -339,7 +339,11 @@ export class PeerLinks {
       this.#rivalReason = refusal.reason
       return this.#refusals.error('rival', fields, 'the cluster refuses this node: another process has its name')
     }
-    const key = peer ? `peer ${peer.node}` : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '')}`
+    // Whoever lacks the secret can claim any name, so that each of its handshakes would be a failure of its own.
+    const isNamed = peer !== undefined && (refusal.kind !== 'secret' || where.address !== undefined)
+    const key = isNamed
+      ? `peer ${peer.node}`
+      : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '')}`
     this.#refusals.warn(
       key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'the handshake of a peer was refused',
     )

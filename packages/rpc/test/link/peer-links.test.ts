@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { DialingHandshake } from '../../src/link/handshake.ts'
 import { handshakeType } from '../../src/schema/schema.ts'
 import { context, failure, logged, shard, TestWorld } from '../test-node.ts'
 
@@ -265,6 +266,24 @@ describe('peer links', () => {
     for (let turn = 0; turn < 300; turn++) await world.clock.advance(100)
     assert.deepEqual([a.changes, b.changes, twin.changes], [['+b'], ['+a'], []])
     assert.equal(logged(b, 'warn', /handshake of a peer was refused/).length, 1)
+  })
+
+  /** Sends a handshake under a name, with a proof that is none. */
+  async function claimName(node: string): Promise<void> {
+    const connection = await world.hub.network('intruder').connect({ host: 'b', port: 1 }, { timeoutMs: 1000 })
+    const identity = { node, address: 'x:1', clusterId: 'c1', instance: '00'.repeat(16) }
+    const dialer = new DialingHandshake({ identity, secret: 'x'.repeat(40), nonce: Buffer.alloc(32, node) })
+    connection.onFrame = () => connection.send(handshakeType.encode({ proof: { proof: Buffer.alloc(32) } }))
+    connection.send(dialer.hello)
+    await world.settle()
+  }
+
+  it('log one warning a minute for a host whose processes lack the secret, whatever names they claim', async () => {
+    const b = world.node('b')
+    await b.start([])
+    for (let index = 0; index < 5; index++) await claimName(`invented${index}`)
+    assert.equal(logged(b, 'warn', /handshake of a peer was refused/).length, 1)
+    assert(logged(b, 'debug', /handshake of a peer was refused/).length >= 4)
   })
 
   it('let a node with an empty disk take a member\'s name only when the member was silent for silenceMs', async () => {
