@@ -16,6 +16,8 @@ type Bindings = ReadonlyMap<string, unknown>
 const keyParameters: ReadonlySet<string> = new Set(['key', 'keys', 'startkey', 'start_key', 'endkey', 'end_key'])
 /** Number of `..` in the target of a rule while `chttpd/secure_rewrites` is set: the parent of the design document. */
 const parentsMax = 2
+/** Each request reads the rules up to the one that matches. */
+const rulesMax = 10_000
 
 /**
  * Applies the first rule that matches.
@@ -23,13 +25,14 @@ const parentsMax = 2
  * @param path segments behind `_rewrite`
  * @param isSecure whether rules must not lead out of the database
  * @returns null when no rule matches
- * @throws FunctionError `rewrite_error` for a rule that is malformed, `insecure_rewrite_rule`
+ * @throws FunctionError `rewrite_error` for a rule that is malformed, and for too many; `insecure_rewrite_rule`
  */
 export function applyRules(
   rules: readonly unknown[], path: readonly string[], request: RequestContext, isSecure: boolean,
 ): RewrittenPath | null {
   // Only rules may lead upwards. A segment of the client that did would avoid what proxies check.
   if (isSecure && path.some(segment => segment === '..' || segment === '.')) return null
+  if (rules.length > rulesMax) throw malformed(`There are ${rules.length} rules, the limit is ${rulesMax}`)
   for (const rule of rules) {
     if (!isJsonObject(rule)) throw malformed('A rule is an object')
     const variables = matches(rule, request.method) ? bindPath(segmentsOf(rule['from'] ?? '*', 'from'), path) : null

@@ -17,6 +17,8 @@ export interface RewriteChanges {
   readonly body?: Uint8Array | null
 }
 
+/** A client cannot send a longer target either, because its headers are limited. A rewritten one is read again. */
+const targetLengthMax = 64 * 1024
 const requestedPath = 'x-couchdb-requested-path'
 /**
  * Headers that a rewrite must not set: those from which the server has learned who sent the request and how to read it,
@@ -50,7 +52,7 @@ export function rewriteRequest(
     throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
   }
   const target = targetOf(path, query)
-  if (target.length > uriLengthMax) throw new ApiError('too_long')
+  if (target.length > Math.min(uriLengthMax, targetLengthMax)) throw new ApiError('too_long')
   const method = changes.method ?? (request.head ? 'HEAD' : request.method)
   requireSameSiteRewrite(request, method)
   const body = changes.body ?? null

@@ -114,6 +114,15 @@ describe('_rewrite', () => {
       ])
     })
 
+    it('has limits for the number of rules and for the target, which is read again', async () => {
+      const rule = { from: 'none', to: '../../x' }
+      const query = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`name${index}`, 'value']))
+      const many = await rewrite(Array.from({ length: 10_001 }, () => rule), '/x')
+      assert.equal(many.json.error, 'rewrite_error')
+      assert.match(many.json.reason, /There are 10001 rules, the limit is 10000/)
+      assert.equal((await rewrite([{ from: '', to: '_rewrite', query }], '')).status, 414)
+    })
+
     it('is refused without rules, with wrong ones, and after too many rewrites', async () => {
       assert.deepEqual(errorOf(await rewrite(undefined, '/a')), [404, 'rewrite_error', 'Invalid path.'])
       for (const rule of [1, { from: 1, to: '' }, { from: '*' }, { from: '*', to: 'x', query: [] }]) {
