@@ -146,7 +146,7 @@ export const folders = {
     'checkers': ['history', 'views', 'workload', 'world'],
     'actions': ['checkers', 'plan', 'views', 'workload', 'world'],
     'faults': ['checkers', 'plan', 'world'],
-    'drills': ['checkers', 'faults', 'world'],
+    'drills': ['checkers', 'faults', 'history', 'world'],
     'swarm': ['actions', 'checkers', 'drills', 'faults', 'history', 'plan', 'workload', 'world'],
     'minimiser': ['swarm'],
     'scenarios': ['world'],

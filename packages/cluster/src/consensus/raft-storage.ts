@@ -47,6 +47,16 @@ interface SnapshotRecord {
 /** A snapshot whose chunks are on disk but which is not in effect yet. */
 export interface StagedSnapshot { readonly snapshot: RaftSnapshot; readonly slot: number }
 
+/** Single values of a stored log, for checkers that watch a disk while its node runs. */
+export interface StoredLogView {
+  readonly hardState: HardState
+  /** Index of the snapshot in effect; entries up to it need not be in the log. */
+  readonly snapshotIndex: number
+  /** Returns the term of an entry; undefined when neither the log nor the snapshot tells it. */
+  term(index: number): number | undefined
+  readonly lastIndex: number
+}
+
 export interface StoredRaft { readonly hardState: HardState; readonly snapshot: RaftSnapshot; readonly log: RaftLog }
 
 const emptySnapshot: RaftSnapshot = {
@@ -88,6 +98,26 @@ export class RaftStorage {
     await this.#store.clear({ gte: chunkKey(this.#slot + 1, 0), lt: chunkKey(slots, 0) })
     await this.#store.clear({ gte: entryKey(0), lt: entryKey(this.#firstIndex) })
     return { hardState, snapshot, log }
+  }
+
+  /** @param get returns the stored value of a key */
+  static view(get: (key: string) => Uint8Array | undefined): StoredLogView {
+    const record = readJson<SnapshotRecord>('the record of the snapshot', get(snapshotKey))
+    const { index: snapshotIndex, baseIndex } = record ?? { index: 0, baseIndex: 0 }
+    const term = (index: number): number | undefined => {
+      const value = get(entryKey(index))
+      if (value !== undefined) return decodeEntry(entryKey(index), value).term
+      return index === snapshotIndex ? record?.term : index === baseIndex ? record?.baseTerm : undefined
+    }
+    return {
+      hardState: readJson<HardState>('the hard state', get(hardStateKey)) ?? { term: 0, vote: null, commit: 0 },
+      snapshotIndex, term,
+      get lastIndex() {
+        let last = baseIndex
+        while (get(entryKey(last + 1)) !== undefined) last++
+        return Math.max(last, snapshotIndex)
+      },
+    }
   }
 
   /** Adds to a batch the first state of a new cluster, whose one voter is this node. */

@@ -97,6 +97,11 @@ export class MemoryDisk {
     return data === undefined ? [] : [...data.snapshot().ascending('', lastKey)]
   }
 
+  /** Returns a synced value of a store. */
+  value(store: string, key: string): Uint8Array | undefined {
+    return this.#stores.get(store)?.get(key)
+  }
+
   /**
    * Changes a stored value, as failing hardware does. A store that is open sees the change at once.
    *

@@ -3,6 +3,7 @@ import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
 import type { Operation } from '../workload/history.ts'
 import type { Findings } from './final-state.ts'
+import { placementFindings } from './placement-rules.ts'
 
 /**
  * The cluster's metadata is one log: all nodes have the same state at the same index, the index of a node only grows,
@@ -10,7 +11,7 @@ import type { Findings } from './final-state.ts'
  */
 export class MetadataLog {
   readonly #world: World
-  readonly #states = new Map<number, { readonly node: string; readonly text: string }>()
+  readonly #states = new Map<number, { readonly node: string; readonly text: string; readonly state: ClusterState }>()
   /** Incarnations that were seen, by database. */
   readonly #incarnations = new Map<string, Set<string>>()
   readonly #clusters = new Set<string>()
@@ -48,8 +49,13 @@ export class MetadataLog {
     }
     const text = JSON.stringify({ nodes: state.nodes, databases: [...state.databases], settings: state.settings })
     const known = this.#states.get(state.index)
-    if (known === undefined) this.#states.set(state.index, { node, text })
-    else if (known.text !== text) {
+    if (known === undefined) {
+      this.#states.set(state.index, { node, text, state })
+      for (const [before, after] of [[state.index - 1, state.index], [state.index, state.index + 1]] as const) {
+        const [finding] = placementFindings(this.#states.get(before)?.state, this.#states.get(after)?.state)
+        if (finding !== undefined) this.#world.fail('safety', 'metadata-log', `index ${after}: ${finding}`)
+      }
+    } else if (known.text !== text) {
       this.#world.fail(
         'safety', 'metadata-log', `${known.node} and ${node} differ at index ${state.index}: ${known.text} / ${text}`,
       )

@@ -5,6 +5,9 @@
 import type { RaftMessage, ShardReplica } from '@sectional/core'
 import type { Clock, Runtime, Storage, Store } from '@sectional/runtime'
 import type { Planting } from '../world/simulated-node.ts'
+import { withChanges } from '../world/with-changes.ts'
+
+export { withChanges }
 
 export interface PlantedBug {
   readonly name: string
@@ -16,17 +19,6 @@ export interface PlantedBug {
   readonly scenario?: string
   /** Called once for each run. The result is called for each start of each node. */
   readonly plant: () => (node: string) => Planting
-}
-
-/** Returns the object with some of its members replaced. */
-export function withChanges<Whole extends object>(whole: Whole, changes: Partial<Whole>): Whole {
-  return new Proxy(whole, {
-    get: (target, name) => {
-      if (Object.hasOwn(changes, name)) return changes[name as keyof Whole]
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
 }
 
 /** Returns a runtime whose stores are changed when they are opened. */

@@ -19,6 +19,8 @@ import { databaseUpdates } from '../checkers/database-updates.ts'
 import { deletedStays } from '../checkers/deleted-stays.ts'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import { designsKnown } from '../checkers/designs-known.ts'
+import { CheckpointsTrue } from '../checkers/checkpoints-true.ts'
+import { ConsensusRules } from '../checkers/consensus-rules.ts'
 import { DurableAcknowledgement } from '../checkers/durable-acknowledgement.ts'
 import { finalDatabase } from '../checkers/final-state.ts'
 import type { FinalDatabase, FinalState, Findings } from '../checkers/final-state.ts'
@@ -94,11 +96,14 @@ const resumedMs = 60_000
 /** Milliseconds after which all frames that were in transit when the last node stopped have arrived. */
 const lastFramesMs = 60_000
 const durabilityShare = 0.2
+const checkpointShare = 0.1
 const recentLines = 60
 const revsLimitDefault = 1000
 /** With a smaller `_revs_limit`, replicas forget that a revision was replaced (docs/reliability.md). */
 const drilledRevsLimitMin = 5
 const lostSeedShare = 0.8
+/** Shares of drills that also end runs without other drills. */
+const drillShares: Readonly<Record<string, number>> = { 'contested-edits': 0.5 }
 /** Drills after which databases with few replicas may lack writes. */
 const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes'])
 /** With fewer voters the cluster could not lose one. */
@@ -179,6 +184,8 @@ class SwarmRun {
     this.#disks = new FaultyDisks(world, dice.fork('disks'), options.syncDelayMs)
     this.#supervisor = new Supervisor(world, this.#disks)
     this.#metadata = new MetadataLog(world)
+    new ConsensusRules(world, this.#disks)
+    new CheckpointsTrue(world, this.#disks, dice.fork('checkpoints'), checkpointShare)
     this.#inspector = new IndexInspector(world, dice.fork('index inspector'))
     this.#durability = new DurableAcknowledgement(
       world, this.history, this.#disks, dice.fork('durability'), durabilityShare,
@@ -460,10 +467,15 @@ class SwarmRun {
       if (!survives && losesWrites.has(name)) continue
       const dice = this.#dice.fork(`drill ${name}`)
       // Few runs have a seed list with one host only.
-      const share = name === 'lost-seed' && this.#options.seeds === 1 ? lostSeedShare : drillShare
+      const share = name === 'lost-seed' && this.#options.seeds === 1
+        ? lostSeedShare : drillShares[name] ?? drillShare
       if (!dice.chance(share) || !this.schedule.take(`drill ${name}`)) continue
       const number = name === 'lost-seed' ? firstSeed : dice.pick(this.#world.nodes).number
       await this.#drillWith(name, drill, dice, dice.pick(drilled).record.name, number)
+    }
+    // A crash may have undone the removal of indexes, because their store is not synced.
+    if (this.#drills > 0 && this.#hasIndexes) {
+      this.#demand('unused-indexes', await this.#world.run(() => cleanViews(this.#world, databases)))
     }
   }
 

@@ -1,4 +1,4 @@
-import type { IndexReplica, ShardId } from '@sectional/core'
+import type { IndexReplica, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import { createMemoryRuntime, MemoryDisk, ResponseCutError, SeededRandom } from '@sectional/runtime'
 import type { MemoryNetworkHub, MemoryRuntime, Runtime } from '@sectional/runtime'
 import { createNode, LiveConfiguration, nodeOptions } from '@sectional/server'
@@ -30,6 +30,7 @@ export interface SimulatedNodeParts {
   readonly scrub?: NodeSeams['scrub']
   /** Overrides production limits of anti-entropy and the coordinator. */
   readonly limits?: Pick<NodeSeams, 'antiEntropy' | 'coordinator'>
+  readonly observers: ReadonlySet<NodeObserver>
   /** Called for each start of a node: returns the bug to plant. */
   readonly plant?: (node: string) => Planting
 }
@@ -38,6 +39,15 @@ export interface SimulatedNodeParts {
 export interface Planting {
   readonly runtime?: (runtime: Runtime) => Runtime
   readonly seams?: NodeSeams
+}
+
+/**
+ * Watches the parts of a node process without changing what they do. `network` is what the node sends and receives,
+ * after any bug that is planted in front of it.
+ */
+export interface NodeObserver {
+  readonly network?: (node: SimulatedNode, network: PeerNetwork, runtime: Runtime) => PeerNetwork
+  readonly replica?: (node: SimulatedNode, shard: ShardId, replica: ShardReplica) => ShardReplica
 }
 
 /** Returns the indexes of a replica of the node. */
@@ -131,7 +141,7 @@ export class SimulatedNode {
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
       seams: {
-        scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, indexes,
+        scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, ...this.#watched(planted, runtime), indexes,
         controlPlane: { ...this.#parts.controlPlane, ...planted?.controlPlane },
         coordinator: { ...this.#parts.limits?.coordinator, ...planted?.coordinator },
       },
@@ -151,6 +161,23 @@ export class SimulatedNode {
     if (this.#run !== run) return
     run.started = true
     onStarted(this)
+  }
+
+  /** Returns the seams that observers see, in front of which planted bugs stay. */
+  #watched(planted: NodeSeams | undefined, runtime: Runtime): Pick<NodeSeams, 'network' | 'replica'> {
+    const observers = [...this.#parts.observers]
+    const network = (original: PeerNetwork): PeerNetwork => {
+      const watched = observers.reduce((inner, each) => each.network?.(this, inner, runtime) ?? inner, original)
+      return planted?.network?.(watched) ?? watched
+    }
+    const replica = (shard: ShardId, original: ShardReplica): ShardReplica => {
+      const changed = planted?.replica?.(shard, original) ?? original
+      return observers.reduce((inner, each) => each.replica?.(this, shard, inner) ?? inner, changed)
+    }
+    return {
+      ...(planted?.network !== undefined || observers.some(each => each.network !== undefined)) && { network },
+      ...(planted?.replica !== undefined || observers.some(each => each.replica !== undefined)) && { replica },
+    }
   }
 
   /** Stops the process in good order. Resolves when it has ended. */

@@ -7,6 +7,7 @@ import type { NetworkFaults } from '@sectional/runtime'
 import { defaultRaftDriverOptions } from '@sectional/server'
 import type { RaftDriverOptions } from '@sectional/server'
 import type { Answer, Request } from './answer.ts'
+import { CriticalMoments } from './critical-moments.ts'
 import { Dice } from './dice.ts'
 import { EventQueue } from './event-queue.ts'
 import { Failure } from './failure.ts'
@@ -14,7 +15,7 @@ import type { FailureKind } from './failure.ts'
 import { NodeClock } from './node-clock.ts'
 import type { NodePlace } from './node-settings.ts'
 import { SimulatedNode } from './simulated-node.ts'
-import type { Planting, SimulatedNodeParts } from './simulated-node.ts'
+import type { NodeObserver, Planting, SimulatedNodeParts } from './simulated-node.ts'
 import { Trace } from './trace.ts'
 
 /**
@@ -67,6 +68,9 @@ export class World {
   readonly seed: number
   /** Called when a process of a node has started. */
   readonly onStarted = new Set<(node: SimulatedNode) => void>()
+  readonly moments = new CriticalMoments()
+  /** Watch each process of a node that starts from now on. */
+  readonly observers = new Set<NodeObserver>([this.moments])
   /** Called when a node's process ends itself. Returns whether that is expected; the node is then started again. */
   mayGiveUp: (node: SimulatedNode) => boolean = () => false
   #failure: Failure | undefined
@@ -119,7 +123,7 @@ export class World {
         clientDelayMs: () => clients.between(clientDelayMs.min, clientDelayMs.max),
         onLog: (node, level, text) => this.say(`${node.host} ${level} ${text}`),
         onFatal: (node, error) => this.#gaveUp(node, error),
-        plant,
+        observers: this.observers, plant,
         ...(snapshots && { controlPlane: { raft: {
           ...defaultRaftDriverOptions, ...snapshots,
           ...(plant === undefined && {

@@ -1,0 +1,244 @@
+/**
+ * Watches the messages of the metadata log, and compares them with the disks and with each other. A node promises only
+ * what is on its disk, and a leader decides only what a majority has on theirs (Ongaro & Ousterhout 2014).
+ */
+import type { LogEntry, PeerHandlers, PeerIdentity, PeerNetwork, ProposeReply, RaftMessage } from '@sectional/core'
+import type { MemoryDisk } from '@sectional/runtime'
+import { controlStoreName, majority, RaftStorage } from '@sectional/server'
+import type { ControlPlaneNode } from '@sectional/server'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import { withChanges } from '../world/with-changes.ts'
+import type { World } from '../world/world.ts'
+import { LeaderRounds } from './leader-rounds.ts'
+
+type Of<Type extends RaftMessage['type']> = RaftMessage & { readonly type: Type }
+
+/** What one leader has sent in one term. */
+interface Leadership {
+  readonly leader: string
+  /** The commit index with which the leader began. */
+  readonly firstCommit: number
+  commit: number
+  readonly rounds: LeaderRounds
+  /** The newest two sets of voters: a message may have been queued before the last change of membership. */
+  voters: readonly (readonly string[])[]
+}
+
+/** What is known of a disk. A machine that gets another disk begins anew. */
+interface DiskRecord {
+  term: number
+  /** The log up to this index was found on the disk. */
+  found: number
+  /** The newest request for a vote of each candidate. */
+  readonly requests: Map<string, Of<'vote-request'>>
+}
+
+export class ConsensusRules {
+  readonly #world: World
+  readonly #disks: { readonly lost: number }
+  readonly #records = new WeakMap<MemoryDisk, DiskRecord>()
+  readonly #terms = new Map<number, Leadership>()
+  /** Terms of the entries that leaders have sent, by index; of each index the newest. */
+  readonly #entries = new Map<number, LogEntry>()
+  /** Terms of the committed entries. */
+  readonly #committed = new Map<number, number>()
+
+  /** @param disks a disk that was lost, or replaced by an older copy, has forgotten what it promised */
+  constructor(world: World, disks: { readonly lost: number }) {
+    this.#world = world
+    this.#disks = disks
+    world.observers.add({ network: (node, network) => this.#watched(node, network) })
+  }
+
+  #watched(node: SimulatedNode, network: PeerNetwork): PeerNetwork {
+    return withChanges(network, {
+      control: to => {
+        const peer = network.control(to)
+        return withChanges(peer, {
+          sendRaft: message => {
+            this.#sent(node, message)
+            peer.sendRaft(message)
+          },
+        })
+      },
+      start: handlers => network.start(this.#watchedHandlers(node, handlers)),
+    })
+  }
+
+  #watchedHandlers(node: SimulatedNode, handlers: PeerHandlers): PeerHandlers {
+    return withChanges(handlers, {
+      control: (from: PeerIdentity) => {
+        const own = handlers.control(from)
+        return withChanges(own, {
+          sendRaft: message => {
+            this.#received(node, message)
+            own.sendRaft(message)
+          },
+          propose: async (command, context) => {
+            const led = this.#ledBy(node.name)
+            const mark = led?.rounds.sent
+            const reply = await own.propose(command, context)
+            if (led !== undefined && mark !== undefined && isRead(command)) this.#answered(node, led, mark, reply)
+            return reply
+          },
+        })
+      },
+    })
+  }
+
+  #fail(text: string): void {
+    if (this.#disks.lost === 0) this.#world.fail('safety', 'consensus-rules', text)
+  }
+
+  #record({ disk }: SimulatedNode): DiskRecord {
+    const known = this.#records.get(disk) ?? { term: 0, found: 0, requests: new Map() }
+    this.#records.set(disk, known)
+    return known
+  }
+
+  // What a node sends
+
+  #sent(node: SimulatedNode, message: RaftMessage): void {
+    const record = this.#record(node)
+    const view = RaftStorage.view(key => node.disk.value(controlStoreName, key))
+    if (!('preVote' in message && message.preVote)) {
+      if (message.term < record.term) {
+        this.#fail(`${node.name} sent ${message.type} of term ${message.term} after one of term ${record.term}`)
+      }
+      record.term = message.term
+    }
+    switch (message.type) {
+      case 'vote-request': return this.#requested(node, message, view)
+      case 'vote-reply': return this.#voted(node, message, record, view)
+      case 'append-reply': return this.#acknowledged(node, message, record, view)
+      case 'append': return this.#appended(node, message)
+      default:
+    }
+  }
+
+  #requested(node: SimulatedNode, message: Of<'vote-request'>, { hardState }: StoredLog): void {
+    if (message.preVote || hasVoted(hardState, message.term, node.name)) return
+    this.#fail(`${node.name} asks for votes in term ${message.term}, and its disk has ${JSON.stringify(hardState)}`)
+  }
+
+  #voted(node: SimulatedNode, message: Of<'vote-reply'>, record: DiskRecord, view: StoredLog): void {
+    if (!message.granted) return
+    if (!message.preVote && !hasVoted(view.hardState, message.term, message.to)) {
+      this.#fail(`${node.name} votes for ${message.to} in term ${message.term}, and its disk has `
+        + JSON.stringify(view.hardState))
+    }
+    const request = record.requests.get(message.to)
+    if (message.preVote || request === undefined || request.term !== message.term) return
+    // Entries of the leader that the vote has made may arrive before the vote is sent.
+    let { lastIndex } = view
+    while (lastIndex > view.snapshotIndex && (view.term(lastIndex) ?? 0) >= message.term) lastIndex--
+    const lastTerm = view.term(lastIndex) ?? 0
+    if (request.lastTerm > lastTerm || (request.lastTerm === lastTerm && request.lastIndex >= lastIndex)) return
+    if (view.hardState.term > message.term) return
+    this.#fail(`${node.name}, whose log ends at ${lastIndex} of term ${lastTerm}, votes for ${message.to}, whose log `
+      + `ends at ${request.lastIndex} of term ${request.lastTerm}`)
+  }
+
+  #acknowledged(node: SimulatedNode, message: Of<'append-reply'>, record: DiskRecord, view: StoredLog): void {
+    const { matchIndex, success, term, to } = message
+    if (!success || matchIndex <= record.found) return
+    if (view.hardState.term > term) return
+    if (view.hardState.term < term || (matchIndex > view.snapshotIndex && view.term(matchIndex) === undefined)) {
+      this.#fail(`${node.name} acknowledges ${to} of term ${term} the metadata log up to ${matchIndex}, and its disk `
+        + `has it up to ${view.lastIndex} in term ${view.hardState.term}`)
+    }
+    // Entries that are not committed may be replaced.
+    record.found = Math.min(matchIndex, view.hardState.commit)
+  }
+
+  #appended(node: SimulatedNode, message: Of<'append'>): void {
+    const known = this.#terms.get(message.term)
+    const voters = (node.inside?.control as ControlPlaneNode | undefined)?.votingConfiguration()?.voters
+    if (known === undefined) {
+      this.#terms.set(message.term, {
+        leader: node.name, firstCommit: message.commit, commit: message.commit, rounds: new LeaderRounds(node.name),
+        voters: voters === undefined ? [] : [voters],
+      })
+    } else if (known.leader !== node.name) {
+      this.#fail(`${known.leader} and ${node.name} lead in term ${message.term}`)
+    }
+    const led = this.#terms.get(message.term)!
+    if (voters !== undefined && String(voters) !== String(led.voters[0])) {
+      led.voters = [voters, ...led.voters].slice(0, 2)
+    }
+    for (const entry of message.entries) this.#noteEntry(node, entry)
+    if (message.commit > led.commit) this.#committedBy(led, message)
+    const silent = led.rounds.sending(message.round, led.voters)
+    if (silent !== undefined) {
+      this.#fail(`${node.name} goes on leading term ${message.term} although no majority of `
+        + `${led.voters[0]!.join(', ')} has answered for ${silent} rounds`)
+    }
+  }
+
+  /** Entries of one index and term are equal, and a leader has all committed entries. */
+  #noteEntry(node: SimulatedNode, entry: LogEntry): void {
+    const known = this.#entries.get(entry.index)
+    if (known?.term === entry.term
+      && (known.kind !== entry.kind || Buffer.compare(known.payload, entry.payload) !== 0)) {
+      this.#fail(`${node.name} sent another entry ${entry.index} of term ${entry.term} than was sent before`)
+    }
+    if (known === undefined || known.term < entry.term) this.#entries.set(entry.index, entry)
+    const committed = this.#committed.get(entry.index)
+    if (committed === undefined || committed === entry.term) return
+    this.#fail(`${node.name} leads with entry ${entry.index} of term ${entry.term}, and the one of term ${committed} `
+      + 'was committed')
+  }
+
+  #committedBy(led: Leadership, { commit, term }: Of<'append'>): void {
+    led.commit = commit
+    const entryTerm = this.#entries.get(commit)?.term
+    if (entryTerm === undefined) return
+    this.#committed.set(commit, entryTerm)
+    if (commit > led.firstCommit && entryTerm < term) {
+      this.#fail(`${led.leader}, which leads term ${term}, has counted copies of entry ${commit}, which is of term `
+        + entryTerm)
+    }
+    const holders = new Set(this.#world.nodes.filter(({ disk }) => {
+      const view = RaftStorage.view(key => disk.value(controlStoreName, key))
+      return view.snapshotIndex >= commit || view.term(commit) === entryTerm
+    }).map(({ name }) => name))
+    const isHeld = (voters: readonly string[]): boolean =>
+      voters.filter(voter => holders.has(voter)).length >= majority(voters.length)
+    if (led.voters.length === 0 || led.voters.some(isHeld)) return
+    this.#fail(`${led.leader} has committed entry ${commit} of the metadata log, which only ${[...holders].join(', ')} `
+      + `of ${led.voters[0]!.join(', ')} have on their disks`)
+  }
+
+  // What a node receives
+
+  #received(node: SimulatedNode, message: RaftMessage): void {
+    if (message.type === 'vote-request') this.#record(node).requests.set(message.from, message)
+    if (message.type !== 'append-reply' && message.type !== 'snapshot-reply') return
+    const led = this.#terms.get(message.term)
+    if (led?.leader === node.name) led.rounds.answered(message.from, message.round)
+  }
+
+  #ledBy(name: string): Leadership | undefined {
+    const newest = Math.max(-1, ...[...this.#terms].filter(([, { leader }]) => leader === name).map(([term]) => term))
+    return this.#terms.get(newest)
+  }
+
+  /** A leader answers a read after a majority has answered a message that was sent after the read arrived. */
+  #answered(node: SimulatedNode, led: Leadership, mark: number, reply: ProposeReply): void {
+    if (reply.kind !== 'applied' || led.voters.length === 0 || led !== this.#ledBy(node.name)) return
+    if (led.voters.some(voters => led.rounds.confirmedSince(mark, voters))) return
+    this.#fail(`${node.name} answered a read of the metadata with index ${reply.index} before a majority of `
+      + `${led.voters[0]!.join(', ')} had confirmed that it leads`)
+  }
+}
+
+type StoredLog = ReturnType<typeof RaftStorage.view>
+
+/** Returns whether the disk has the vote, or a later term, in which the vote cannot be given again. */
+function hasVoted({ term, vote }: StoredLog['hardState'], inTerm: number, candidate: string): boolean {
+  return term > inTerm || (term === inTerm && vote === candidate)
+}
+
+function isRead(command: unknown): boolean {
+  return (command as { readonly type?: unknown } | null)?.type === 'read-index'
+}

@@ -1,0 +1,330 @@
+/**
+ * Edits of the same revisions through several nodes, while the replica that decides them is silent, or is slow to tell
+ * the others. The links and nodes concerned are chosen by the shard map, so that a few edits meet the moments that
+ * random faults rarely meet: a decision without an answer, two deciders, and a stand-in that has missed the parent.
+ */
+import { documentHash, rangeContains } from '@sectional/core'
+import { activeReplicas } from '@sectional/server'
+import type { DatabaseRecord, ShardRecord } from '@sectional/server'
+import { readReplicas } from '../checkers/disk-contents.ts'
+import type { Findings } from '../checkers/final-state.ts'
+import { checkHistory } from '../history/index.ts'
+import type { Edit, EditOutcome, FinalDocument } from '../history/index.ts'
+import type { DrillContext } from './drill.ts'
+
+/** The replicas of one shard, in the order in which they are asked to decide. */
+interface Roles {
+  readonly decider: number
+  readonly standIn: number
+  readonly third: number
+}
+
+interface Contest {
+  readonly context: DrillContext
+  readonly roles: Roles
+  readonly edits: Edit[]
+  /** Values of edits that must not have taken effect, with the reason. */
+  readonly excluded: Map<string, string>
+  /** Documents with their first revisions. */
+  readonly documents: ReadonlyMap<string, string>
+}
+
+const documents = 6
+const coursesTaken = 2
+const idAttempts = 400
+const settleMs = 1500
+/** Shorter than the time after which links to a node that does not answer are closed. */
+const silentMs = { min: 1000, max: 2500 }
+/** Shorter than the time after which a decider counts as silent. */
+const lateMs = { min: 200, max: 750 }
+/** Milliseconds between two rival edits of which the first one is broken off. */
+const rivalMs = 3
+const pollMs = 10
+const runMsMax = 60_000
+const linkMsMax = 20_000
+const readWaitMs = 3000
+const sharedValueChance = 0.3
+
+/** Edits get their answers according to the rules of `history/`, whichever replica decides them. */
+export async function contestedEditsDrill(context: DrillContext): Promise<Findings> {
+  const findings: string[] = []
+  for (const course of context.dice.sample(courses, coursesTaken)) {
+    if (findings.length === 0) findings.push(...await contestOf(context, course))
+  }
+  return findings
+}
+
+async function contestOf(context: DrillContext, course: (typeof courses)[number]): Promise<Findings> {
+  const { world } = context
+  const contest = await prepare(context)
+  if (contest === undefined) return []
+  const { documents, roles: { decider } } = contest
+  world.say(`contest ${course.name} of ${[...documents.keys()].join(', ')} with ${JSON.stringify(contest.roles)}`)
+  const findings = await course(contest)
+  world.moments.cancel()
+  world.continue(decider)
+  world.heal()
+  if (!world.node(decider).running) await world.start(decider)
+  await world.eventually('all nodes to run', runMsMax, async () =>
+    world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
+  await world.ready()
+  await world.converge(context.database)
+  return [...findings, ...await judged(contest)]
+}
+
+/** Makes documents of one shard. Returns undefined when few ids are in it. */
+async function prepare(context: DrillContext): Promise<Contest | undefined> {
+  const { database, dice, world } = context
+  const record = world.node(1).inside!.control.state()!.databases.get(database)!
+  const shard = dice.pick(record.shards)
+  const names = activeReplicas(shard).map(({ node }) => node)
+  const [decider, standIn, third] = names.map(name => world.nodes.find(node => node.name === name)!.number)
+  const made = new Map<string, string>()
+  const contest = {
+    context, roles: { decider: decider!, standIn: standIn!, third: third! }, edits: [],
+    excluded: new Map<string, string>(), documents: made,
+  }
+  for (const id of idsIn(shard, record, dice)) {
+    const { status, body } = await edit(contest, decider!, id, null, 'first')
+    if (status === 201) made.set(id, body.rev)
+  }
+  await world.sleep(settleMs)
+  return made.size > 0 ? contest : undefined
+}
+
+function idsIn({ range }: ShardRecord, { partitioned }: DatabaseRecord, dice: DrillContext['dice']): string[] {
+  const ids: string[] = []
+  for (let attempt = 0; attempt < idAttempts && ids.length < documents; attempt++) {
+    const id = `drill${dice.seed()}:1`
+    if (rangeContains(range, documentHash(id, partitioned))) ids.push(id)
+  }
+  return ids
+}
+
+/** The decider is paused for a moment. Clients edit each document through several nodes meanwhile. */
+async function silentDecider(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, documents, roles } = contest
+  world.pause(roles.decider)
+  const pauseMs = dice.between(silentMs.min, silentMs.max)
+  const answers = rivalEdits(contest, [roles.standIn, roles.third, ...contest.context.others], documents, pauseMs / 3)
+  await world.sleep(pauseMs)
+  world.continue(roles.decider)
+  await answers
+  return []
+}
+
+/** The decider is slow to tell one replica, and cannot be reached by the other one, which lets the first one decide. */
+async function twoDeciders(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, documents, roles: { decider, standIn, third } } = contest
+  const [slow, apart] = dice.chance(0.8) ? [standIn, third] : [third, standIn]
+  world.slow(decider, slow, dice.between(silentMs.min, 2 * silentMs.max))
+  world.cut(decider, apart)
+  if (dice.chance(0.7)) world.cut(apart, decider)
+  const answers = rivalEdits(contest, [decider, apart, apart, slow], documents, dice.pick([0, 20, 300]))
+  await world.sleep(dice.between(silentMs.min, silentMs.max))
+  world.heal()
+  await answers
+  return []
+}
+
+/**
+ * One replica cannot reach the decider and lets another one decide. Just then the decider's own decision about another
+ * edit is on its way to that replica.
+ */
+async function lateDecider(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, documents, roles: { decider, standIn, third } } = contest
+  world.slow(decider, standIn, dice.between(lateMs.min, lateMs.max))
+  world.cut(decider, third)
+  world.cut(third, decider)
+  await Promise.all([...documents].flatMap(([id, parent]) => [
+    edit(contest, third, id, parent, 'rival'),
+    world.sleep(dice.between(lateMs.min, lateMs.max)).then(() => edit(contest, decider, id, parent, 'late rival')),
+  ]))
+  return []
+}
+
+/** The decider crashes, stops or loses its links after it has stored an edit, and before anybody is told. */
+async function brokenAnswer(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, documents, roles: { decider, standIn, third } } = contest
+  const node = world.node(decider)
+  const others = world.nodes.map(({ number }) => number).filter(number => number !== decider)
+  const breaks = dice.pick([
+    () => world.crash(decider),
+    () => { for (const other of others) world.kill(decider, other) },
+    () => { for (const other of others) world.kill(decider, other) },
+  ])
+  for (const [id, parent] of documents) {
+    if (!node.running) break
+    world.moments.onceDecided(node, breaks)
+    const equal = dice.chance(sharedValueChance)
+    await Promise.all([
+      edit(contest, third, id, parent, equal ? 'shared' : 'broken'),
+      world.sleep(dice.between(0, rivalMs)).then(() => edit(contest, standIn, id, parent, equal ? 'shared' : 'rival')),
+    ])
+    await connected(contest, others)
+  }
+  return []
+}
+
+/**
+ * The decider was away while documents were edited. It starts without any link. Then a link opens, but not to the node
+ * that knows what the decider has missed.
+ */
+async function returnAlone(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, roles: { decider, standIn, third } } = contest
+  const others = world.nodes.map(({ number }) => number).filter(number => number !== decider)
+  if (dice.chance(0.5)) world.crash(decider)
+  else await world.stop(decider)
+  const replaced = await editAll(contest, third)
+  world.partition([decider], others)
+  await world.start(decider)
+  await world.sleep(dice.between(0, settleMs))
+  world.heal()
+  world.cut(decider, third)
+  world.cut(third, decider)
+  await connected(contest, [standIn])
+  await editReplacedRevisions(contest, replaced, [standIn])
+  return []
+}
+
+const courses = [
+  silentDecider, twoDeciders, lateDecider, staleStandIn, missedNotice, brokenAnswer, returnAlone,
+] as const
+
+/** Waits until the decider, if it runs, is linked to the nodes. */
+async function connected({ context: { world }, roles }: Contest, numbers: readonly number[]): Promise<void> {
+  const node = world.node(roles.decider)
+  const deadline = world.nowMs + linkMsMax
+  const isLinked = (number: number): boolean => {
+    const { inside } = world.node(number)
+    return inside === undefined || inside.control.connectedNodes().includes(node.name)
+  }
+  while (node.running && world.nowMs < deadline && !numbers.every(isLinked)) await world.sleep(pollMs)
+}
+
+/** Two edits at least of each document at nearly the same time, some of them with equal contents. */
+async function rivalEdits(
+  contest: Contest, through: readonly number[], ofDocuments: ReadonlyMap<string, string>, withinMs: number,
+): Promise<void> {
+  const { dice, world } = contest.context
+  await Promise.all([...ofDocuments].flatMap(([id, parent]) => {
+    const shared = dice.chance(sharedValueChance)
+    return dice.sample(through, dice.integer(2, 3)).map(async (number, index) => {
+      await world.sleep(dice.between(0, withinMs))
+      await edit(contest, number, id, parent, shared ? 'shared' : `rival ${index}`)
+    })
+  }))
+}
+
+/**
+ * The second replica cannot be reached by the first one while documents are edited. Then the first one is silent, and
+ * the second one decides: it must have been told the edits before.
+ */
+async function staleStandIn(contest: Contest): Promise<Findings> {
+  const { context: { world }, roles: { decider, standIn, third } } = contest
+  world.cut(decider, standIn)
+  world.cut(standIn, decider)
+  const replaced = await editAll(contest, decider)
+  world.pause(decider)
+  const findings = await readBranches(contest, third, replaced)
+  await editReplacedRevisions(contest, replaced, [third, standIn])
+  return findings
+}
+
+/** The link between one replica and the node that clients use breaks, so that the replica misses edits. */
+async function missedNotice(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, roles: { decider, standIn, third } } = contest
+  world.cut(decider, third)
+  world.cut(third, decider)
+  world.kill(decider, third)
+  const replaced = await editAll(contest, third)
+  world.heal()
+  await connected(contest, [third])
+  await world.sleep(dice.between(200, 600))
+  await editReplacedRevisions(contest, replaced, [standIn])
+  return []
+}
+
+/** Edits the documents one after the other. Returns those whose edit a majority has confirmed. */
+async function editAll(contest: Contest, through: number): Promise<ReadonlyMap<string, string>> {
+  const edited = new Map<string, string>()
+  for (const [id, parent] of contest.documents) {
+    const { status, body } = await edit(contest, through, id, parent, 'second')
+    if (status === 201) edited.set(id, body.rev)
+  }
+  return edited
+}
+
+/** Edits first revisions that were replaced. These edits must not take effect. */
+async function editReplacedRevisions(
+  contest: Contest, replaced: ReadonlyMap<string, string>, through: readonly number[],
+): Promise<void> {
+  const { dice } = contest.context
+  await Promise.all([...replaced].map(async ([id, successor]) => {
+    const value = `late ${id}`
+    contest.excluded.set(value, `${successor} had replaced the revision that it edits`)
+    await edit(contest, dice.pick(through), id, contest.documents.get(id)!, value)
+  }))
+}
+
+/** No replica shows a revision as a conflict that another replica has replaced. */
+async function readBranches(
+  { context: { database, world } }: Contest, through: number, replaced: ReadonlyMap<string, string>,
+): Promise<Findings> {
+  const answers = await Promise.all([...replaced.keys()].map(id => world.send(
+    through, 'GET', `/${database}/${id}?conflicts=true&revs=true`, undefined, { timeoutMs: readWaitMs },
+  )))
+  return answers.flatMap(({ body, status }) => {
+    if (status !== 200 || body._conflicts === undefined) return []
+    return [`node ${through} shows ${body._id} ${body._rev} with the conflicts ${body._conflicts.join(', ')}, although `
+      + 'nobody has made one']
+  })
+}
+
+async function edit(
+  contest: Contest, through: number, id: string, parent: string | null, value: string,
+): Promise<Awaited<ReturnType<DrillContext['world']['write']>>> {
+  const { context: { database, world }, edits } = contest
+  const startMs = world.nowMs
+  const answer = await world.write(through, database, id, { ...(parent !== null && { _rev: parent }), v: value })
+  const { body, status } = answer
+  world.say(`${database}/${id} ${parent ?? ''} ${value} through node ${through}: ${status} ${JSON.stringify(body)}`)
+  edits.push({
+    label: `an edit through node ${through} (${status})`, document: id, startMs, endMs: world.nowMs, parent,
+    content: value, deleted: false, exclusive: true, kept: true, copies: 0, outcome: outcomeOf(status),
+    ...(status < 300 && status > 0 && { revision: body.rev }),
+  })
+  return answer
+}
+
+function outcomeOf(status: number): EditOutcome {
+  if (status === 201) return 'done'
+  if (status === 202) return 'accepted'
+  return status === 409 ? 'conflict' : status >= 400 && status < 500 && status !== 408 ? 'refused' : 'unknown'
+}
+
+/** Judges the answers together with the revision trees at rest. */
+async function judged({ context: { database, world }, edits, documents, excluded }: Contest): Promise<Findings> {
+  const record = world.node(1).inside!.control.state()!.databases.get(database)!
+  const finals = new Map<string, FinalDocument>()
+  for (const replica of await readReplicas(world.nodes, record)) {
+    for (const id of documents.keys()) {
+      const found = replica.documents.get(id)
+      if (found === undefined) continue
+      finals.set(id, { branches: found.branches.map(({ path, deleted }, index) => ({
+        revisions: path.ids.map((hash, at) => `${path.start - at}-${hash}`), deleted,
+        ...contentOf(found.leaves[index]?.body),
+      })) })
+    }
+  }
+  const shown = [...finals].flatMap(([id, { branches }]) => branches.flatMap(({ content, revisions }) => {
+    const reason = content === undefined ? undefined : excluded.get(content)
+    return reason === undefined ? [] : [`${id} ends with the leaf ${revisions[0]} of ${content}, although ${reason}`]
+  }))
+  const findings = checkHistory({ edits, reads: [], localReads: [], localWrites: [], finals })
+  return [...findings.map(({ rule, text }) => `${rule}: ${text}`), ...shown]
+}
+
+function contentOf(body: string | undefined): { readonly content?: string } {
+  return body === undefined ? {} : { content: (JSON.parse(body) as { readonly v: string }).v }
+}

@@ -1,0 +1,47 @@
+import { shardKey } from '@sectional/core'
+import type { ShardId, ShardReplica } from '@sectional/core'
+import type { NodeObserver, SimulatedNode } from './simulated-node.ts'
+import { withChanges } from './with-changes.ts'
+
+/** Lets a fault happen after a replica has stored an edit on its disk, and before anybody is told. */
+export class CriticalMoments implements NodeObserver {
+  /** Keys of the shards whose checkpoints a drill has made false. */
+  readonly falsified = new Set<string>()
+  readonly #waiting = new Map<SimulatedNode, () => void>()
+  readonly #watched = new WeakMap<ShardReplica, ShardReplica>()
+  readonly #replicas = new Map<string, ShardReplica>()
+
+  /** `act` is called once, at the next edit that a replica of the node decides. */
+  onceDecided(node: SimulatedNode, act: () => void): void {
+    this.#waiting.set(node, act)
+  }
+
+  /** Forgets what was to happen on any node. */
+  cancel(): void {
+    this.#waiting.clear()
+  }
+
+  /** Returns the replica that the node used last. Only drills that break a rule of the cluster on purpose call it. */
+  replicaOf(node: SimulatedNode, shard: ShardId): ShardReplica | undefined {
+    return this.#replicas.get(`${node.name} ${shardKey(shard)}`)
+  }
+
+  replica(node: SimulatedNode, shard: ShardId, replica: ShardReplica): ShardReplica {
+    this.#replicas.set(`${node.name} ${shardKey(shard)}`, replica)
+    const known = this.#watched.get(replica)
+    if (known !== undefined) return known
+    const watched = withChanges<ShardReplica>(replica, {
+      updateDocuments: async (request, context) => {
+        const reply = await replica.updateDocuments(request, context)
+        const act = this.#waiting.get(node)
+        if (act !== undefined && reply.kind === 'decided' && reply.outcomes.some(({ kind }) => kind === 'updated')) {
+          this.#waiting.delete(node)
+          act()
+        }
+        return reply
+      },
+    })
+    this.#watched.set(replica, watched)
+    return watched
+  }
+}
