@@ -35,8 +35,9 @@ export class CheckpointsTrue {
     const watched = withChanges<ShardReplica>(replica, {
       storeRevisions: async (request, context) => {
         const reply = await replica.storeRevisions(request, context)
-        if (request.checkpoint !== undefined && this.#dice.chance(this.#share)) {
-          this.#examine(node, shard, request.checkpoint)
+        const { checkpoint } = request
+        if (checkpoint !== undefined && (this.#dice.chance(this.#share) || this.#world.moments.takeExamined())) {
+          this.#examine(node, shard, checkpoint)
         }
         return reply
       },

@@ -35,7 +35,7 @@ interface DiskRecord {
 
 export class ConsensusRules {
   readonly #world: World
-  readonly #disks: { readonly lost: number }
+  readonly #disks: { readonly disksLost: number }
   readonly #records = new WeakMap<MemoryDisk, DiskRecord>()
   readonly #terms = new Map<number, Leadership>()
   /** Terms of the entries that leaders have sent, by index; of each index the newest. */
@@ -44,7 +44,7 @@ export class ConsensusRules {
   readonly #committed = new Map<number, number>()
 
   /** @param disks a disk that was lost, or replaced by an older copy, has forgotten what it promised */
-  constructor(world: World, disks: { readonly lost: number }) {
+  constructor(world: World, disks: { readonly disksLost: number }) {
     this.#world = world
     this.#disks = disks
     world.observers.add({ network: (node, network) => this.#watched(node, network) })
@@ -87,7 +87,7 @@ export class ConsensusRules {
   }
 
   #fail(text: string): void {
-    if (this.#disks.lost === 0) this.#world.fail('safety', 'consensus-rules', text)
+    if (this.#disks.disksLost === 0) this.#world.fail('safety', 'consensus-rules', text)
   }
 
   #record({ disk }: SimulatedNode): DiskRecord {

@@ -3,25 +3,17 @@
  * the others. The links and nodes concerned are chosen by the shard map, so that a few edits meet the moments that
  * random faults rarely meet: a decision without an answer, two deciders, and a stand-in that has missed the parent.
  */
-import { documentHash, rangeContains } from '@sectional/core'
-import { activeReplicas } from '@sectional/server'
-import type { DatabaseRecord, ShardRecord } from '@sectional/server'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import type { Findings } from '../checkers/final-state.ts'
 import { checkHistory } from '../history/index.ts'
 import type { Edit, EditOutcome, FinalDocument } from '../history/index.ts'
 import type { DrillContext } from './drill.ts'
-
-/** The replicas of one shard, in the order in which they are asked to decide. */
-interface Roles {
-  readonly decider: number
-  readonly standIn: number
-  readonly third: number
-}
+import { pickShard } from './shard-roles.ts'
+import type { ShardRoles } from './shard-roles.ts'
 
 interface Contest {
   readonly context: DrillContext
-  readonly roles: Roles
+  readonly roles: ShardRoles
   readonly edits: Edit[]
   /** Values of edits that must not have taken effect, with the reason. */
   readonly excluded: Map<string, string>
@@ -31,7 +23,6 @@ interface Contest {
 
 const documents = 6
 const coursesTaken = 2
-const idAttempts = 400
 const settleMs = 1500
 /** Shorter than the time after which links to a node that does not answer are closed. */
 const silentMs = { min: 1000, max: 2500 }
@@ -74,31 +65,18 @@ async function contestOf(context: DrillContext, course: (typeof courses)[number]
 
 /** Makes documents of one shard. Returns undefined when few ids are in it. */
 async function prepare(context: DrillContext): Promise<Contest | undefined> {
-  const { database, dice, world } = context
-  const record = world.node(1).inside!.control.state()!.databases.get(database)!
-  const shard = dice.pick(record.shards)
-  const names = activeReplicas(shard).map(({ node }) => node)
-  const [decider, standIn, third] = names.map(name => world.nodes.find(node => node.name === name)!.number)
+  const { world } = context
+  const { ids, roles } = pickShard(context, documents)
   const made = new Map<string, string>()
   const contest = {
-    context, roles: { decider: decider!, standIn: standIn!, third: third! }, edits: [],
-    excluded: new Map<string, string>(), documents: made,
+    context, roles, edits: [], excluded: new Map<string, string>(), documents: made,
   }
-  for (const id of idsIn(shard, record, dice)) {
-    const { status, body } = await edit(contest, decider!, id, null, 'first')
+  for (const id of ids) {
+    const { status, body } = await edit(contest, roles.decider, id, null, 'first')
     if (status === 201) made.set(id, body.rev)
   }
   await world.sleep(settleMs)
   return made.size > 0 ? contest : undefined
-}
-
-function idsIn({ range }: ShardRecord, { partitioned }: DatabaseRecord, dice: DrillContext['dice']): string[] {
-  const ids: string[] = []
-  for (let attempt = 0; attempt < idAttempts && ids.length < documents; attempt++) {
-    const id = `drill${dice.seed()}:1`
-    if (rangeContains(range, documentHash(id, partitioned))) ids.push(id)
-  }
-  return ids
 }
 
 /** The decider is paused for a moment. Clients edit each document through several nodes meanwhile. */

@@ -3,11 +3,16 @@ import type { ShardId, ShardReplica } from '@sectional/core'
 import type { NodeObserver, SimulatedNode } from './simulated-node.ts'
 import { withChanges } from './with-changes.ts'
 
-/** Lets a fault happen after a replica has stored an edit on its disk, and before anybody is told. */
+/**
+ * Lets a fault happen at a moment that random faults rarely meet: after a replica has stored an edit on its disk and
+ * before anybody is told, or between two pages of a list.
+ */
 export class CriticalMoments implements NodeObserver {
   /** Keys of the shards whose checkpoints a drill has made false. */
   readonly falsified = new Set<string>()
   readonly #waiting = new Map<SimulatedNode, () => void>()
+  #examined = 0
+  #paged: ((node: SimulatedNode) => void) | undefined
   readonly #watched = new WeakMap<ShardReplica, ShardReplica>()
   readonly #replicas = new Map<string, ShardReplica>()
 
@@ -16,9 +21,25 @@ export class CriticalMoments implements NodeObserver {
     this.#waiting.set(node, act)
   }
 
+  /** `act` is called once, with the node whose replica has just sent the first page of a list of documents. */
+  oncePaged(act: (node: SimulatedNode) => void): void {
+    this.#paged = act
+  }
+
+  /** Lets a checker examine each of the next events of which it otherwise examines a sample. */
+  examine(events: number): void {
+    this.#examined = events
+  }
+
+  /** Returns whether an event of which only a sample is examined must be examined. */
+  takeExamined(): boolean {
+    return this.#examined > 0 && this.#examined-- > 0
+  }
+
   /** Forgets what was to happen on any node. */
   cancel(): void {
     this.#waiting.clear()
+    this.#paged = undefined
   }
 
   /** Returns the replica that the node used last. Only drills that break a rule of the cluster on purpose call it. */
@@ -40,8 +61,18 @@ export class CriticalMoments implements NodeObserver {
         }
         return reply
       },
+      scanDocuments: (request, context) => this.#paging(node, replica.scanDocuments(request, context)),
     })
     this.#watched.set(replica, watched)
     return watched
+  }
+
+  async *#paging<Page>(node: SimulatedNode, pages: AsyncIterable<Page>): AsyncGenerator<Page> {
+    for await (const page of pages) {
+      yield page
+      const act = this.#paged
+      this.#paged = undefined
+      act?.(node)
+    }
   }
 }

@@ -1,0 +1,68 @@
+import type { Findings } from '../checkers/final-state.ts'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { DrillContext } from './drill.ts'
+import { pickShard } from './shard-roles.ts'
+
+const documents = 7
+/** Two pages of a replica have fewer documents of this size. */
+const bodyBytes = 200_000
+const lists = 2
+const settleMs = 1000
+const failingMs = 300
+const runMsMax = 60_000
+
+/**
+ * A list of large documents loses the replica that it reads between two pages, because its disk fails, its link breaks,
+ * or it crashes. The list continues on another replica: it shows each document once, in order, or breaks off.
+ */
+export async function brokenListDrill(context: DrillContext): Promise<Findings> {
+  const { database, dice, world } = context
+  const { ids } = pickShard(context, documents)
+  const written: string[] = []
+  for (const id of ids) {
+    const { status } = await world.write(dice.pick(world.nodes).number, database, id, { pad: 'x'.repeat(bodyBytes) })
+    if (status === 201) written.push(id)
+  }
+  await world.sleep(settleMs)
+  const findings: string[] = []
+  for (let list = 0; list < lists && findings.length === 0; list++) {
+    const reader = dice.pick(world.nodes)
+    world.moments.oncePaged(node => breakOff(context, reader, node))
+    const descending = dice.chance(0.3)
+    const { body, kind, status } = await world.send(
+      reader.number, 'GET', `/${database}/_all_docs?include_docs=true${descending ? '&descending=true' : ''}`,
+    )
+    world.moments.cancel()
+    if (kind === 'answered' && status === 200 && Array.isArray(body?.rows)) {
+      const shown: string[] = body.rows.map(({ id }: { readonly id: string }) => id)
+      findings.push(...unordered(descending ? shown.reverse() : shown, written).map(finding =>
+        `a list of ${database} through ${reader.name}, of which a replica failed between two pages, ${finding}`))
+    }
+    await world.sleep(failingMs)
+    for (const { number, running } of world.nodes) if (!running) await world.start(number)
+    await world.eventually('all nodes to run', runMsMax, async () =>
+      world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
+    await world.ready()
+  }
+  await world.converge(database)
+  return findings
+}
+
+function breakOff({ dice, disks, world }: DrillContext, reader: SimulatedNode, node: SimulatedNode): void {
+  if (node !== reader && dice.chance(0.5)) {
+    if (dice.chance(0.5)) world.crash(node.number)
+    else world.kill(reader.number, node.number)
+    return
+  }
+  const trouble = disks.of(node)
+  trouble.failingReads = 1
+  trouble.failingReadCode = 'io'
+  world.queue.schedule(failingMs, 'the disk reads again', () => { trouble.failingReads = 0 })
+}
+
+function unordered(shown: readonly string[], written: readonly string[]): Findings {
+  const late = shown.find((id, index) => index > 0 && Buffer.compare(Buffer.from(shown[index - 1]!), Buffer.from(id)) >= 0)
+  if (late !== undefined) return [`shows ${late} twice or out of order`]
+  const missing = written.filter(id => !shown.includes(id))
+  return missing.length === 0 ? [] : [`omits ${missing.join(', ')}`]
+}

@@ -1,0 +1,32 @@
+import { documentHash, rangeContains } from '@sectional/core'
+import type { ShardId } from '@sectional/core'
+import { activeReplicas } from '@sectional/server'
+import type { DrillContext } from './drill.ts'
+
+/** The numbers of the nodes with replicas of one shard, in the order in which they are asked to decide. */
+export interface ShardRoles {
+  readonly decider: number
+  readonly standIn: number
+  readonly third: number
+}
+
+const idAttempts = 400
+
+/** Draws a shard of the drilled database. Returns its replicas, and `count` ids of documents in it, or fewer. */
+export function pickShard(
+  { database, dice, world }: DrillContext, count: number,
+): { readonly shard: ShardId; readonly roles: ShardRoles; readonly ids: readonly string[] } {
+  const { incarnation, partitioned, shards } = world.node(1).inside!.control.state()!.databases.get(database)!
+  const record = dice.pick(shards)
+  const [decider, standIn, third] = activeReplicas(record).map(replica =>
+    world.nodes.find(node => node.name === replica.node)!.number)
+  const ids: string[] = []
+  for (let attempt = 0; attempt < idAttempts && ids.length < count; attempt++) {
+    const id = `drill${dice.seed()}:1`
+    if (rangeContains(record.range, documentHash(id, partitioned))) ids.push(id)
+  }
+  return {
+    shard: { incarnation, range: record.range },
+    roles: { decider: decider!, standIn: standIn!, third: third! }, ids,
+  }
+}
