@@ -18,3 +18,6 @@ export {
 export type {
   ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord,
 } from '@sectional/cluster'
+// These exports connect strangers to a simulated cluster.
+export { createPeerNetwork, defaultLimits } from '@sectional/rpc'
+export type { RpcLimits } from '@sectional/rpc'

@@ -9,7 +9,7 @@ import {
   type CoordinatorNode, type CoordinatorOptions, type IndexDirectory, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, AuditStream, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
-import { createPeerNetwork } from '@sectional/rpc'
+import { createPeerNetwork, type RpcLimits } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
 import { reduceDeclarations, ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
 import type { IndexReplica, NodeQuestion, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
@@ -48,6 +48,7 @@ export interface NodeSeams {
   readonly scrub?: Partial<ScrubOptions>
   readonly controlPlane?: Partial<ControlPlaneOptions>
   readonly coordinator?: Partial<CoordinatorOptions>
+  readonly links?: Partial<RpcLimits>
   /** Replaces the functions of views. */
   readonly views?: ViewFunctions
   /**
@@ -262,7 +263,7 @@ class ComposedNode implements Node {
   }
 
   #createNetwork(): PeerNetwork {
-    const { name, cluster } = this.#parts.options
+    const { options: { name, cluster }, seams } = this.#parts
     const { random, log } = this.#runtime
     return createPeerNetwork({
       runtime: this.#runtime,
@@ -270,6 +271,7 @@ class ComposedNode implements Node {
       listen: cluster.listen,
       // A cluster of one node without a secret gets a random one, so that no other node can authenticate.
       secret: cluster.secret ?? Buffer.from(random.bytes(secretBytes)).toString('hex'),
+      ...(seams?.links && { limits: seams.links }),
       log: log.child({ component: 'rpc' }),
     })
   }

@@ -46,6 +46,7 @@ export class MemoryConnection implements Connection {
   readonly #outbox: Parcel[] = []
   #bufferedBytes = 0
   #lastDueMs = 0
+  #receivedMs: number
   #pumping = false
   #timer: Timer | undefined
   #paused = false
@@ -60,6 +61,12 @@ export class MemoryConnection implements Connection {
     this.from = from
     this.to = to
     this.remoteAddress = remoteAddress
+    this.#receivedMs = this.#now()
+  }
+
+  /** When this end opened or last received a frame, by the clock of the wires. */
+  get receivedMs(): number {
+    return this.#receivedMs
   }
 
   get isOpen(): boolean {
@@ -130,6 +137,13 @@ export class MemoryConnection implements Connection {
     this.#end(reason)
   }
 
+  /** Like `vanish`, when this end's process is gone too. */
+  loseOwner(): void {
+    this.#onFrame = undefined
+    this.#onClose = () => {}
+    this.vanish('the machine of the process is off')
+  }
+
   /**
    * Ends the connection because this end's process is gone. This end receives nothing more; the other end sees a close.
    */
@@ -162,7 +176,9 @@ export class MemoryConnection implements Connection {
   }
 
   #receive(frame: Uint8Array): void {
-    if (!this.#ended) this.#onFrame?.(frame)
+    if (this.#ended) return
+    this.#receivedMs = this.#now()
+    this.#onFrame?.(frame)
   }
 
   #pump(): void {

@@ -108,9 +108,27 @@ export class MemoryNetworkHub implements Wires {
     }
   }
 
+  /**
+   * Ends the connections of a machine that loses its power, whose process is gone. The other ends stay open without
+   * effect until they are closed, or until they are reset after `lingerMs`. Needs a clock.
+   */
+  powerOff(node: string, lingerMs: number): void {
+    for (const connection of [...this.#connections]) {
+      if (connection.from !== node || !connection.isOpen) continue
+      const { peer } = connection
+      connection.loseOwner()
+      this.clock?.setTimer(lingerMs, () => peer?.breakLink('connection reset (simulated)'))
+    }
+  }
+
   /** The number of open connections; the two ends count as one. */
   get openConnections(): number {
     return [...this.#connections].filter(connection => connection.isOpen).length / 2
+  }
+
+  /** The open ends of connections of a node, with the other node and the time of the last frame. */
+  endsOf(node: string): readonly Pick<MemoryConnection, 'to' | 'isOpen' | 'receivedMs' | 'bufferedBytes'>[] {
+    return [...this.#connections].filter(connection => connection.from === node && connection.isOpen)
   }
 
   /** The open ends, as `node > other node`. */

@@ -12,7 +12,7 @@ export function crash(context: FaultContext): Fault | undefined {
   return pickedUp(context, node => ({
     begin: () => {
       context.supervisor.keepDown(node)
-      context.world.crash(node.number)
+      context.world.crashSomehow(node.number)
     },
     end: () => context.supervisor.up(node),
   }))

@@ -39,6 +39,10 @@ import { sparesOneNode } from '../drills/drill.ts'
 import type { Drill } from '../drills/drill.ts'
 import { drills } from '../drills/index.ts'
 import { firstSeed } from '../drills/lost-seed-drill.ts'
+import { Exchanges } from '../links/exchanges.ts'
+import { drillLinks } from '../links/link-drills.ts'
+import { LinkWorkload } from '../links/link-workload.ts'
+import { OpenLinks } from '../links/open-links.ts'
 import { checkHistory } from '../history/index.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
 import { FaultyDisks } from '../faults/faulty-disks.ts'
@@ -113,6 +117,8 @@ const drillMsMax = 600_000
 const leaderMsMax = 60_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
 const inspectionThinks = 4
+/** Minimum mean pause between two exchanges of nodes over their links. */
+const exchangePauseMs = 100
 /** Milliseconds between two scrubs of a node in runs with damage. */
 const scrubPauseMs = 60_000
 /** Milliseconds after which each node has read all its data and repaired the damage. */
@@ -170,6 +176,8 @@ class SwarmRun {
   readonly #metadata: MetadataLog
   readonly #durability: DurableAcknowledgement
   readonly #inspector: IndexInspector
+  readonly #links: LinkWorkload
+  readonly #exchanges: Exchanges
   readonly #places = new FeedPlaces()
   #reads = 0
   #drills = 0
@@ -186,6 +194,10 @@ class SwarmRun {
     this.#metadata = new MetadataLog(world)
     new ConsensusRules(world, this.#disks)
     new CheckpointsTrue(world, this.#disks, dice.fork('checkpoints'), checkpointShare)
+    this.#exchanges = new Exchanges(world)
+    this.#links = new LinkWorkload({
+      world, dice: dice.fork('links'), exchanges: this.#exchanges, links: new OpenLinks(world),
+    })
     this.#inspector = new IndexInspector(world, dice.fork('index inspector'))
     this.#durability = new DurableAcknowledgement(
       world, this.history, this.#disks, dice.fork('durability'), durabilityShare,
@@ -215,10 +227,16 @@ class SwarmRun {
       await world.run(() => changesFollow(world, this.#dice.fork('follow'), names)),
     )
     if (this.#options.databaseEvents) await this.#checkUpdateRows(names)
+    await world.run(() => this.#links.atRest())
     const final = this.#finalState(databases)
     const unnamed = await this.#rested()
     // A node that has just been started sweeps its content later than the others.
     await this.#drill(databases)
+    const linking = { world, dice: this.#dice.fork('link drills'), exchanges: this.#exchanges }
+    this.#drills += await drillLinks(linking, this.schedule, async () => {
+      // Indexes that were removed shortly before a crash are on the disk again.
+      if (this.#hasIndexes) this.#demand('unused-indexes', await world.run(() => cleanViews(world, databases)))
+    })
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
@@ -236,6 +254,7 @@ class SwarmRun {
     }
     if (this.#reads > 0) counts['feeds read'] = this.#reads
     if (this.#inspector.compared > 0) counts['indexes inspected'] = this.#inspector.compared
+    if (this.#exchanges.count > 0) counts['exchanges'] = this.#exchanges.count
     if (this.#drills > 0) counts['drills'] = this.#drills
     for (const name of this.#weather.faults) count(`fault ${name}`)
     return counts
@@ -291,9 +310,10 @@ class SwarmRun {
     const inspecting = this.#hasIndexes
       ? this.#inspector.run(this.#options.thinkMs * inspectionThinks, () => over)
       : undefined
+    const linking = this.#links.run(Math.max(exchangePauseMs, this.#options.thinkMs), () => over)
     await Promise.all(Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody).run()))
     over = true
-    await Promise.all([reading, inspecting])
+    await Promise.all([reading, inspecting, linking])
     this.#reads = readers.reduce((sum, { reads }) => sum + reads, 0)
     injector.stop()
     for (const latecomer of latecomers) latecomer.cancel()

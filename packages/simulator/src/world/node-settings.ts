@@ -10,7 +10,7 @@ export interface NodePlace {
   readonly settings: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-const secret = 'what all simulated nodes know, long enough'
+export const clusterSecret = 'what all simulated nodes know, long enough'
 const password = 'simulated'
 const salt = 'salt'
 /** Uses one round of PBKDF2 (RFC 8018), which is a single HMAC, so that password checks cost almost nothing. */
@@ -28,7 +28,7 @@ export function nodeSettings({ name, host, seeds, settings }: NodePlace): string
     node: { name },
     cluster: {
       bind_address: host, port: String(clusterPort), advertised_address: `${host}:${clusterPort}`,
-      seedlist: seeds.map(seed => `${seed}:${clusterPort}`).join(','), secret,
+      seedlist: seeds.map(seed => `${seed}:${clusterPort}`).join(','), secret: clusterSecret,
     },
     admins: { admin: passwordHash },
     log: { requests: 'none' },

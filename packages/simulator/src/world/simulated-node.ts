@@ -31,6 +31,8 @@ export interface SimulatedNodeParts {
   /** Overrides production limits of anti-entropy and the coordinator. */
   readonly limits?: Pick<NodeSeams, 'antiEntropy' | 'coordinator'>
   readonly observers: ReadonlySet<NodeObserver>
+  /** Wraps the links of each process, beneath those that a planted bug replaces. */
+  readonly wrapNetwork: (node: SimulatedNode, network: PeerNetwork) => PeerNetwork
   /** Called for each start of a node: returns the bug to plant. */
   readonly plant?: (node: string) => Planting
 }
@@ -81,6 +83,10 @@ export class SimulatedNode {
   #disk: MemoryDisk
   #run: NodeRun | undefined
   #paused = false
+  /** Limits of the links of the processes that are started from now on; undefined: those of production. */
+  linkLimits: NodeSeams['links']
+  /** How often a process was paused. */
+  pauses = 0
   /** Resources that a process left open when it stopped in good order; must stay empty. */
   readonly leaks: string[] = []
 
@@ -142,6 +148,7 @@ export class SimulatedNode {
       options: nodeOptions(configuration.settings()), configuration, version,
       seams: {
         scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, ...this.#watched(planted, runtime), indexes,
+        ...(this.linkLimits && { links: this.linkLimits }),
         controlPlane: { ...this.#parts.controlPlane, ...planted?.controlPlane },
         coordinator: { ...this.#parts.limits?.coordinator, ...planted?.coordinator },
       },
@@ -167,7 +174,8 @@ export class SimulatedNode {
   #watched(planted: NodeSeams | undefined, runtime: Runtime): Pick<NodeSeams, 'network' | 'replica'> {
     const observers = [...this.#parts.observers]
     const network = (original: PeerNetwork): PeerNetwork => {
-      const watched = observers.reduce((inner, each) => each.network?.(this, inner, runtime) ?? inner, original)
+      const wrapped = this.#parts.wrapNetwork(this, original)
+      const watched = observers.reduce((inner, each) => each.network?.(this, inner, runtime) ?? inner, wrapped)
       return planted?.network?.(watched) ?? watched
     }
     const replica = (shard: ShardId, original: ShardReplica): ShardReplica => {
@@ -175,7 +183,7 @@ export class SimulatedNode {
       return observers.reduce((inner, each) => each.replica?.(this, shard, inner) ?? inner, changed)
     }
     return {
-      ...(planted?.network !== undefined || observers.some(each => each.network !== undefined)) && { network },
+      network,
       ...(planted?.replica !== undefined || observers.some(each => each.replica !== undefined)) && { replica },
     }
   }
@@ -198,6 +206,13 @@ export class SimulatedNode {
     this.#end(run)
   }
 
+  /** Ends the process at once, and the other ends of its connections do not notice it for up to `lingerMs`. */
+  powerOff(lingerMs: number): void {
+    if (this.#run === undefined) return
+    this.#parts.hub.powerOff(this.host, lingerMs)
+    this.crash()
+  }
+
   /** Gives the machine an empty disk. No process may be running. */
   wipe(): void {
     if (this.#run !== undefined) throw new Error(`${this.name} runs`)
@@ -213,6 +228,7 @@ export class SimulatedNode {
   pause(): void {
     if (this.#paused || this.#run === undefined) return
     this.#paused = true
+    this.pauses++
     this.clock.pause()
     this.#parts.hub.pause(this.host)
   }

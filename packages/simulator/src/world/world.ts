@@ -2,6 +2,7 @@
  * A cluster on simulated machines. Its vocabulary has ten words: start, stop, crash, pause, continue, partition, heal,
  * write, read, converge. Nodes are numbered from 1.
  */
+import type { PeerNetwork } from '@sectional/core'
 import { MemoryNetworkHub } from '@sectional/runtime'
 import type { NetworkFaults } from '@sectional/runtime'
 import { defaultRaftDriverOptions } from '@sectional/server'
@@ -13,6 +14,7 @@ import { EventQueue } from './event-queue.ts'
 import { Failure } from './failure.ts'
 import type { FailureKind } from './failure.ts'
 import { NodeClock } from './node-clock.ts'
+import type { LogLevel } from './node-log.ts'
 import type { NodePlace } from './node-settings.ts'
 import { SimulatedNode } from './simulated-node.ts'
 import type { NodeObserver, Planting, SimulatedNodeParts } from './simulated-node.ts'
@@ -57,6 +59,9 @@ const convergeMsMax = 300_000
 const pollMs = 500
 /** Maximum simulated milliseconds that `run` takes. */
 const runMsMax = 24 * 3_600_000
+const powerOffShare = 0.4
+/** Milliseconds after which connections to a machine without power are reset. */
+const lingerMs = [100, 2000, 20_000]
 const clientDelayMs = { min: 0.1, max: 2 }
 
 export class World {
@@ -73,6 +78,11 @@ export class World {
   readonly observers = new Set<NodeObserver>([this.moments])
   /** Called when a node's process ends itself. Returns whether that is expected; the node is then started again. */
   mayGiveUp: (node: SimulatedNode) => boolean = () => false
+  /** Wraps the links of each process that is started. */
+  wrapNetwork: (node: SimulatedNode, network: PeerNetwork) => PeerNetwork = (_, network) => network
+  /** Called for each line of a node's log. */
+  onLog: (node: SimulatedNode, level: LogLevel, text: string) => void = () => {}
+  readonly #crashes: Dice
   #failure: Failure | undefined
   /** Milliseconds that are added to frames from one host to another. */
   readonly #slow = new Map<string, number>()
@@ -84,6 +94,7 @@ export class World {
   constructor(options: WorldOptions) {
     this.seed = options.seed
     this.dice = new Dice(options.seed)
+    this.#crashes = this.dice.fork('crashes')
     this.trace = new Trace({ onLine: options.onLine })
     this.queue = new EventQueue(this.trace, epochMs)
     this.hub = new MemoryNetworkHub({ clock: this.queue })
@@ -121,7 +132,11 @@ export class World {
         ),
         runSeed: () => runs.seed(),
         clientDelayMs: () => clients.between(clientDelayMs.min, clientDelayMs.max),
-        onLog: (node, level, text) => this.say(`${node.host} ${level} ${text}`),
+        onLog: (node, level, text) => {
+          this.say(`${node.host} ${level} ${text}`)
+          this.onLog(node, level, text)
+        },
+        wrapNetwork: (node, network) => this.wrapNetwork(node, network),
         onFatal: (node, error) => this.#gaveUp(node, error),
         observers: this.observers, plant,
         ...(snapshots && { controlPlane: { raft: {
@@ -232,6 +247,19 @@ export class World {
       this.say(`crash ${number}`)
       this.node(number).crash()
     }
+  }
+
+  /** Crashes a node: its process is killed, or its machine loses its power. */
+  crashSomehow(number: number): void {
+    const dice = this.#crashes
+    if (dice.chance(powerOffShare)) this.powerOff(number, dice.pick(lingerMs))
+    else this.crash(number)
+  }
+
+  /** Crashes a node whose machine loses its power, so that the other nodes are not told of it. */
+  powerOff(number: number, lingerMs: number): void {
+    this.say(`power off ${number}, which the others notice after up to ${Math.round(lingerMs)} ms`)
+    this.node(number).powerOff(lingerMs)
   }
 
   pause(...numbers: readonly number[]): void {

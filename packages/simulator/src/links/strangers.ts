@@ -1,0 +1,128 @@
+import { ReplicaError } from '@sectional/core'
+import type { PeerHandlers, PeerNetwork } from '@sectional/core'
+import { createMemoryRuntime, SeededRandom } from '@sectional/runtime'
+import type { Connection, MemoryRuntime } from '@sectional/runtime'
+import { createPeerNetwork, defaultLimits } from '@sectional/server'
+import type { RpcLimits } from '@sectional/server'
+import { NodeLog } from '../world/node-log.ts'
+import { clusterPort, clusterSecret } from '../world/node-settings.ts'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+
+const foreignMs = 2000
+const joinedMs = 2000
+/** Calls of which the answers, and then the refusals, are not read. */
+const unreadCalls = 2500
+/** Milliseconds after which the link to a peer that reads nothing must be closed: it is examined once a second. */
+const unreadMs = 3000
+const neverMs = 1_000_000_000
+const failedHandshakes = 5
+/** Handshakes that are begun and not continued, besides those that the limit allows. */
+const halfOpen = 6
+const halfOpenMs = 500
+/** Longer than a handshake takes at most. */
+const handshakeMs = 7000
+
+/** A process that is not a node of the simulated cluster. */
+class Stranger {
+  readonly network: PeerNetwork
+  /** The connections that it has dialed. */
+  readonly connections: Connection[] = []
+  readonly #runtime: MemoryRuntime
+
+  constructor(world: World, host: string, clusterId: string | null, limits: Partial<RpcLimits>) {
+    const log = new NodeLog((level, text) => world.say(`${host} ${level} ${text}`))
+    this.#runtime = createMemoryRuntime({
+      node: host, clock: world.queue, hub: world.hub, log, random: new SeededRandom(world.dice.fork(host).seed()),
+    })
+    const { network } = this.#runtime
+    const dialing = {
+      listen: network.listen.bind(network),
+      connect: async (...to: Parameters<typeof network.connect>): Promise<Connection> => {
+        const connection = await network.connect(...to)
+        this.connections.push(connection)
+        return connection
+      },
+    }
+    this.network = createPeerNetwork({
+      runtime: { ...this.#runtime, network: dialing }, log, limits, secret: clusterSecret,
+      identity: { node: `${host}@sim`, address: `${host}:${clusterPort}`, clusterId },
+      listen: { host, port: clusterPort },
+    })
+  }
+
+  async dial(node: SimulatedNode): Promise<void> {
+    await this.network.start(nothingHosted)
+    this.network.setPeers([`${node.host}:${clusterPort}`])
+  }
+
+  end(): void { this.#runtime.revoke() }
+}
+
+const nothingHosted: PeerHandlers = {
+  control: () => { throw new ReplicaError('closed', 'a stranger answers nothing') },
+  replica: () => undefined,
+  indexes: () => undefined,
+}
+
+/** A node of another cluster with the same secret dials. No link opens. */
+export async function foreignNode(world: World, node: SimulatedNode): Promise<void> {
+  const stranger = new Stranger(world, 'foreigner', 'another cluster', {})
+  await stranger.dial(node)
+  await world.sleep(foreignMs)
+  if (stranger.network.connected().length > 0) {
+    world.fail('safety', 'one-cluster', `a node of another cluster has a link with ${node.name}`)
+  }
+  stranger.end()
+}
+
+/** A peer makes many calls and reads nothing more. The node ends the link instead of keeping ever more answers. */
+export async function unreadingPeer(world: World, node: SimulatedNode): Promise<void> {
+  const stranger = new Stranger(world, 'reader', null, {
+    silenceMs: neverMs, maxControlCallsOut: unreadCalls, maxQueuedBytes: defaultLimits.maxQueuedBytes,
+  })
+  await stranger.dial(node)
+  await world.sleep(joinedMs)
+  const end = world.hub.endsOf(node.host).find(({ to }) => to === 'reader')
+  if (end !== undefined && stranger.network.connected().length > 0) {
+    for (const connection of stranger.connections) connection.pause()
+    const peer = stranger.network.control(node.name)
+    for (let call = 0; call < unreadCalls; call++) void peer.status({ timeoutMs: neverMs }).catch(() => {})
+    await world.sleep(unreadMs)
+    if (end.isOpen) {
+      const kept = `${node.name} keeps ${end.bufferedBytes} bytes for a peer that reads nothing`
+      world.fail('safety', 'queues-bounded', kept)
+    }
+  }
+  stranger.end()
+}
+
+/**
+ * Connections that begin no handshake, fail in it, or do not continue it. At most `unfinishedMax` of them stay open,
+ * and none after the time that a handshake may take.
+ */
+export async function manyHandshakes(world: World, node: SimulatedNode, unfinishedMax: number): Promise<void> {
+  const host = 'crowd'
+  const network = world.hub.network(host, world.queue)
+  const connect = (): Promise<Connection> =>
+    network.connect({ host: node.host, port: clusterPort }, { timeoutMs: handshakeMs })
+  const connections: Connection[] = []
+  for (let count = 0; count < failedHandshakes + unfinishedMax + halfOpen; count++) {
+    const connection = await connect()
+    connection.onFrame = () => {}
+    connection.onClose = () => {}
+    connections.push(connection)
+    if (count < failedHandshakes) connection.send(Buffer.from('no handshake'))
+  }
+  const open = (): number => world.hub.endsOf(node.host).filter(({ to }) => to === host).length
+  const demand = (openMax: number): void => {
+    if (open() <= openMax) return
+    const kept = `${node.name} keeps ${open()} connections without a handshake, and ${openMax} are allowed`
+    world.fail('safety', 'handshakes-bounded', kept)
+  }
+  await world.sleep(halfOpenMs)
+  demand(unfinishedMax)
+  await world.sleep(handshakeMs)
+  demand(0)
+  network.revoke()
+}

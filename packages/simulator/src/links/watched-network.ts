@@ -1,0 +1,96 @@
+import type {
+  ControlPeer, ForeignContact, IndexReplica, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardReplica,
+} from '@sectional/core'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+
+export interface WatchedNetworkParts {
+  readonly node: SimulatedNode
+  readonly network: PeerNetwork
+  /** Returns the replica that answers for a shard of the simulator itself; undefined: the shard is the node's. */
+  readonly own: (network: WatchedNetwork, shard: ShardId, from: PeerIdentity) => ShardReplica | undefined
+  readonly report: (rule: string, text: string) => void
+}
+
+/** The links of one process, which must keep the contract of `PeerNetwork`. */
+export class WatchedNetwork implements PeerNetwork {
+  readonly node: SimulatedNode
+  readonly #parts: WatchedNetworkParts
+  readonly #network: PeerNetwork
+  #clusterId: string | null = null
+  #addresses: ReadonlySet<string> = new Set()
+  #stopped = false
+
+  constructor(parts: WatchedNetworkParts) {
+    this.#parts = parts
+    this.#network = parts.network
+    this.node = parts.node
+    parts.network.onChange((peer, up) => { if (up) this.#checkCluster(peer) })
+  }
+
+  /** The cluster to which the node belongs as it announces it. */
+  get clusterId(): string | null { return this.#clusterId }
+
+  get stopped(): boolean { return this.#stopped }
+
+  start(handlers: PeerHandlers): Promise<void> {
+    return this.#network.start({
+      control: from => handlers.control(from),
+      replica: (shard, from) => {
+        this.#checkRunning(`a call of a replica from ${from.node}`)
+        return this.#parts.own(this, shard, from) ?? handlers.replica(shard, from)
+      },
+      indexes: shard => {
+        this.#checkRunning('a call of an index')
+        return handlers.indexes(shard)
+      },
+    })
+  }
+
+  stop(): Promise<void> {
+    const stopped = this.#network.stop()
+    this.#stopped = true
+    return stopped
+  }
+
+  setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void {
+    const before = this.#addresses
+    this.#addresses = new Set(addresses)
+    this.#network.setPeers(addresses, names)
+    const kept = this.#network.connected()
+      .find(({ address }) => before.has(address) && !this.#addresses.has(address))
+    if (kept) this.#report('removed-peers', `is linked with ${kept.node}, which is not a peer any more`)
+  }
+
+  setIdentity(identity: PeerIdentity): void {
+    this.#clusterId = identity.clusterId
+    this.#network.setIdentity(identity)
+    for (const peer of this.#network.connected()) this.#checkCluster(peer)
+  }
+
+  untried(): readonly string[] { return this.#network.untried() }
+
+  rivalReason(): string | null { return this.#network.rivalReason() }
+
+  connected(): readonly PeerIdentity[] { return this.#network.connected() }
+
+  onChange(listener: (peer: PeerIdentity, up: boolean) => void): () => void { return this.#network.onChange(listener) }
+
+  onForeign(listener: (contact: ForeignContact) => void): () => void { return this.#network.onForeign(listener) }
+
+  control(node: string): ControlPeer { return this.#network.control(node) }
+
+  replica(node: string, shard: ShardId): ShardReplica { return this.#network.replica(node, shard) }
+
+  indexes(node: string, shard: ShardId): IndexReplica { return this.#network.indexes(node, shard) }
+
+  #checkCluster({ node, clusterId }: PeerIdentity): void {
+    if (clusterId === null || this.#clusterId === null || clusterId === this.#clusterId) return
+    this.#report('one-cluster', `of cluster ${this.#clusterId} is linked with ${node} of cluster ${clusterId}`)
+  }
+
+  #checkRunning(what: string): void {
+    if (this.#stopped) this.#report('stopping-nodes', `accepted ${what} after it had begun to stop`)
+  }
+
+  #report(rule: string, text: string): void { this.#parts.report(rule, `${this.node.name} ${text}`) }
+}
