@@ -35,7 +35,7 @@ const notSent = { nothingDone: true } as const
 export function failureError(failure: WireMessage): ReplicaError {
   return knownCodes.has(failure.code)
     ? new ReplicaError(
-      failure.code as ReplicaErrorCode, failure.reason, { ...(failure.nothingDone && { nothingDone: true }) },
+      failure.code as ReplicaErrorCode, failure.reason, { nothingDone: failure.nothingDone },
     )
     : new ReplicaError('protocol', `the peer failed with the unknown code ${failure.code}: ${failure.reason}`)
 }

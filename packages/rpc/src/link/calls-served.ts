@@ -128,7 +128,8 @@ export class CallsServed {
       throw new ReplicaError('protocol', reason)
     }
     if (outbox.queuedBytes > limits.maxQueuedBytes) {
-      throw new ReplicaError('overloaded', 'the caller does not read its answers')
+      // The work has been done, in contrast to a call that is refused at its beginning.
+      throw new ReplicaError('overloaded', 'the caller does not read its answers', { nothingDone: false })
     }
     outbox.add(message)
   }

@@ -187,6 +187,18 @@ describe('calls over a link', () => {
     await first
   })
 
+  it('have an unknown outcome when their answer is refused because too many bytes wait to be sent', async () => {
+    let served = 0
+    const [, , remote] = await pairServing({ openDocument: async () => {
+      served++
+      return { leaves: [{ revision: '1-a', deleted: false }], sequence: 1, body: Buffer.alloc(2000) }
+    } }, { maxQueuedBytes: 1000 })
+    const [first, second] = [remote.openDocument(lookup, context), failure(remote.openDocument(lookup, context))]
+    assert.equal((await first)?.body?.length, 2000)
+    const { code, nothingDone } = await second
+    assert.deepEqual({ code, nothingDone, served }, { code: 'overloaded', nothingDone: false, served: 2 })
+  })
+
   it('transmit messages of many frames, and refuse a message over the limit before it is sent', async () => {
     const limits = { frameBytes: 1000, maxMessageBytes: 100_000, pageBytes: 1000 }
     const [a, b, remote] = await pairServing({}, limits)
