@@ -13,8 +13,10 @@ export interface ExchangePlan {
   readonly ownMs: number
   /** Pages of a scan, chunks of an upload. */
   readonly pieces: number
-  /** Bytes of a page or chunk, or of the request and the answer of a call. */
+  /** Bytes of a page or chunk, or of the answer of a call. */
   readonly pieceBytes: number
+  /** Bytes of the request of a call; absent: as many as in its answer. */
+  readonly requestBytes?: number
   /** After how many pieces the calling end stops early, or its source breaks off; Infinity: it does not. */
   readonly leavesAfter: number
   /** When the calling end aborts the exchange; Infinity: it does not. */
@@ -75,10 +77,13 @@ export class Exchange {
 }
 
 /** Returns the bytes of one piece. They show the exchange and the position. */
-export function pieceOf({ id, plan: { pieceBytes } }: Exchange, index: number): Uint8Array {
+export function pieceOf({ id, plan: { pieceBytes } }: Exchange, index: number, bytes = pieceBytes): Uint8Array {
   const mark = `${id}:${index};`
-  return Buffer.alloc(Math.max(pieceBytes, mark.length), mark)
+  return Buffer.alloc(Math.max(bytes, mark.length), mark)
 }
+
+/** Returns the body of the request of a call. */
+export function requestOf(exchange: Exchange): Uint8Array { return pieceOf(exchange, 0, exchange.plan.requestBytes) }
 
 /** Returns the id of the exchange to which a piece belongs. */
 export function idOfPiece(piece: Uint8Array): string {

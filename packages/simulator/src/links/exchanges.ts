@@ -3,7 +3,7 @@ import type { CallContext, ShardReplica } from '@sectional/core'
 import { defaultLimits } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
-import { Exchange, pieceOf, plannedOutcome } from './exchange.ts'
+import { Exchange, pieceOf, plannedOutcome, requestOf } from './exchange.ts'
 import type { ExchangeOutcome, ExchangePlan } from './exchange.ts'
 import { contentHash, exchangeShard, ServedExchanges } from './served-exchanges.ts'
 import { WatchedNetwork } from './watched-network.ts'
@@ -108,11 +108,10 @@ export class Exchanges {
   }
 
   async #call(exchange: Exchange, replica: ShardReplica, context: CallContext): Promise<ExchangeOutcome> {
-    const body = pieceOf(exchange, 0)
-    const request = { id: exchange.id, revision: 7, body, mustExist: false }
+    const request = { id: exchange.id, revision: 7, body: requestOf(exchange), mustExist: false }
     const reply = await this.#inTime(exchange, replica.updateLocalDocument(request, context))
     const document = reply.kind === 'updated' ? reply.document : undefined
-    if (document?.id !== exchange.id || !body.every((byte, at) => document.body?.[at] === byte)) {
+    if (document?.id !== exchange.id || !Buffer.from(document.body ?? []).equals(pieceOf(exchange, 0))) {
       this.#report('exchanges-match', `${exchange} got the answer to another call`)
     }
     return 'answered'

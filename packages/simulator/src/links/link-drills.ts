@@ -19,6 +19,8 @@ const smallLimits: Partial<RpcLimits> = {
   maxCallsOut: callsMax, maxCallsServed: callsMax, maxWaitsOut: callsMax, maxWaitsServed: callsMax,
   maxServedBytes: 20_000, maxQueuedBytes: 65_536, maxUnauthenticated: unfinishedMax,
 }
+const largeAnswerBytes = 30_000
+const largeAnswerCount = 8
 const rounds = 2
 const roundPauseMs = 200
 /** Calls while a node stops: the first half before it begins to. */
@@ -88,6 +90,7 @@ async function limitedNodeDrill(context: LinkDrillContext): Promise<void> {
   for (const [from, to] of [[node, dice.pick(others)], [dice.pick(others), node]] as const) {
     for (const kind of ['call', 'wait'] as const) await budgetsReturn(context, from, to, kind)
   }
+  await largeAnswers(context)
   await foreignNode(world, node)
   await unreadingPeer(world, node)
   await manyHandshakes(world, node, unfinishedMax)
@@ -128,6 +131,13 @@ async function budgetsReturn(
   if (crowd.some(({ outcome }) => outcome === 'overloaded')) return
   const open = `${callsMax + 1} calls (${kind}) from ${from.name} to ${to.name} were open at once`
   world.fail('safety', 'budgets-kept', open)
+}
+
+/** Answers for which a link has no room are refused, and nobody is told that these calls did nothing. */
+async function largeAnswers({ dice, exchanges, node, others }: LinkDrillContext): Promise<void> {
+  const from = dice.pick(others)
+  const plan: ExchangePlan = { ...quick, pieceBytes: largeAnswerBytes, requestBytes: 0, servedMs: dice.pick([0, 20]) }
+  await Promise.all(Array.from({ length: largeAnswerCount }, () => exchanges.make(from, node, plan, 'crowded')))
 }
 
 function drawShort(dice: Dice, kind: 'call' | 'wait'): ExchangePlan {

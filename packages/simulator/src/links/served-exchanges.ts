@@ -6,7 +6,7 @@ import type {
 } from '@sectional/core'
 import { defaultLimits } from '@sectional/server'
 import type { NodeClock } from '../world/node-clock.ts'
-import { idOfPiece, pieceOf } from './exchange.ts'
+import { idOfPiece, pieceOf, requestOf } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
 import type { WatchedNetwork } from './watched-network.ts'
 
@@ -57,12 +57,12 @@ export class ServedExchanges {
     network: WatchedNetwork, from: PeerIdentity, request: UpdateLocalDocumentRequest, context: CallContext,
   ): Promise<UpdateLocalDocumentReply> {
     const exchange = this.#begin(network, from, request.id)
-    if (!Buffer.from(request.body ?? []).equals(pieceOf(exchange, 0))) {
+    if (!Buffer.from(request.body ?? []).equals(requestOf(exchange))) {
       this.#parts.report('exchanges-match', `${exchange} arrived with another body`)
     }
     await this.#work(exchange, network, context)
-    const document = { id: request.id, revision: request.revision, stamp: exchange.startedMs, body: request.body }
-    return { kind: 'updated', document: { ...document, stamp: Math.floor(document.stamp) } }
+    const stamp = Math.floor(exchange.startedMs)
+    return { kind: 'updated', document: { ...request, stamp, body: pieceOf(exchange, 0) } }
   }
 
   async #wait(
