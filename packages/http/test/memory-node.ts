@@ -51,6 +51,8 @@ export class MemoryNode {
       readonly wrap?: (coordinator: CoordinatorNode) => CoordinatorNode
       /** Runs the functions of design documents; by default a sandbox in this process. */
       readonly sandbox?: Sandbox
+      /** By default the node belongs to no cluster. */
+      readonly clusterSecret?: string
     } = {},
   ) {
     const nodes = options.nodes ?? ['node1@127.0.0.1']
@@ -72,7 +74,7 @@ export class MemoryNode {
     this.api = createHttpApi({
       runtime, control: this.control, coordinator: this.coordinator, databaseEvents: this.databaseEvents,
       configuration: this.configuration,
-      nodeInformation: memoryNodeInformation, clusterSecret: '',
+      nodeInformation: memoryNodeInformation, clusterSecret: options.clusterSecret ?? '',
       audit: { record: event => { this.audited.push(event) } },
       options: Object.assign(this.configuration.options.values, options.http),
     })

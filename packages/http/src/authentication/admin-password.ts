@@ -33,16 +33,40 @@ export interface AdminHashing {
 }
 
 /**
- * Hashes a password in the `-pbkdf2:sha256-` form. Sessions are signed with the salt and must be valid on every node,
- * so nodes that share a secret derive the same salt from the same name and password. Different passwords get different
- * salts.
+ * Hashes a password of the configuration files in the `-pbkdf2:sha256-` form. Sessions are signed with the salt and
+ * must be valid on every node, so nodes that share a secret derive the same salt from the same name and password.
+ * Different passwords get different salts.
  */
-export async function hashAdminPassword(
-  name: string, password: string, { iterations, machine, random, clusterSecret }: AdminHashing,
+export function hashAdminPassword(name: string, password: string, hashing: AdminHashing): Promise<string> {
+  return hashWith(saltOf(hashing, [name, password]), password, hashing)
+}
+
+/**
+ * Hashes a password that a client sets. The salt is a new one at each change, also for the same password, so that all
+ * sessions and the lockout end. It is derived from the previous hash: an administrator who stands in the files of every
+ * node is set on one node after the other, and has the same hash on all of them afterwards.
+ *
+ * @param previous the stored text that is replaced; null: there is none
+ */
+export function hashChangedPassword(
+  name: string, password: string, previous: string | null, hashing: AdminHashing,
 ): Promise<string> {
-  const salt = clusterSecret === '' ? Buffer.from(random.bytes(saltBytes)).toString('hex')
-    : createHmac('sha256', clusterSecret).update(JSON.stringify(['administrator', name, password])).digest('hex')
-      .slice(0, 2 * saltBytes)
+  const isHashed = previous !== null && parseAdminHash(previous) !== null
+  return hashWith(isHashed ? saltOf(hashing, [name, password, previous]) : randomSalt(hashing), password, hashing)
+}
+
+function saltOf(hashing: AdminHashing, parts: readonly string[]): string {
+  const { clusterSecret } = hashing
+  if (clusterSecret === '') return randomSalt(hashing)
+  return createHmac('sha256', clusterSecret).update(JSON.stringify(['administrator', ...parts])).digest('hex')
+    .slice(0, 2 * saltBytes)
+}
+
+function randomSalt({ random }: AdminHashing): string {
+  return Buffer.from(random.bytes(saltBytes)).toString('hex')
+}
+
+async function hashWith(salt: string, password: string, { iterations, machine }: AdminHashing): Promise<string> {
   const derived = await machine.pbkdf2(password, salt, iterations, newHashBytes, 'sha256')
   return `-pbkdf2:sha256-${Buffer.from(derived).toString('hex')},${salt},${iterations}`
 }

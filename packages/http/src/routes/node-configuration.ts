@@ -1,6 +1,6 @@
 /** `/_node/{name}/_config`: docs/reference/cluster-and-nodes.md#get-_nodenode_config. */
 import { ApiError, parseExactly, parseJson } from '@sectional/core'
-import { hashAdminPassword, parseAdminHash } from '../authentication/admin-password.ts'
+import { hashChangedPassword, parseAdminHash } from '../authentication/admin-password.ts'
 import { readJsonBytes } from '../messages/body.ts'
 import type { ChangeAuthor, ConfigurationQuestion } from '../configuration/configuration-question.ts'
 import { askNode } from '../configuration/node-questions.ts'
@@ -31,11 +31,9 @@ export async function putConfigurationValue(request: RequestContext, services: S
   let value = (typeof given === 'string' ? given : JSON.stringify(parseExactly(Buffer.from(body)
     .toString('utf8')))).trim()
   checkSettingLength(section, key, value)
-  const plainPassword = section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null
-  if (plainPassword) value = await hashAdminPassword(key, value, {
-    iterations: services.options.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,
-    clusterSecret: services.clusterSecret,
-  })
+  if (section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null) {
+    value = await hashPassword(request, services, key, value)
+  }
   const previous = await ask(request, services, {
     action: 'set', section, key, value, persist: persist(request), by: author(request),
   })
@@ -53,6 +51,21 @@ export async function deleteConfigurationValue(request: RequestContext, services
 export async function reloadConfiguration(request: RequestContext, services: Services): Promise<void> {
   await ask(request, services, { action: 'reload', by: author(request) })
   sendJson(request, services, 200, { ok: true })
+}
+
+/** @throws ApiError `bad_request` for an empty password, which would let everybody in */
+async function hashPassword(
+  request: RequestContext, services: Services, name: string, password: string,
+): Promise<string> {
+  if (password === '') {
+    throw new ApiError('bad_request', `The password of ${name} is empty. Set one, or remove the administrator with `
+      + 'DELETE.')
+  }
+  const previous = await ask(request, services, { action: 'get', section: 'admins', key: name }) as string | null
+  return hashChangedPassword(name, password, previous, {
+    iterations: services.options.passwordIterations, machine: services.runtime.machine, random: services.runtime.random,
+    clusterSecret: services.clusterSecret,
+  })
 }
 
 function ask(request: RequestContext, services: Services, question: ConfigurationQuestion): Promise<unknown> {
