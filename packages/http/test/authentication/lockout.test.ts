@@ -44,6 +44,14 @@ describe('the lockout', () => {
     expect(await byForm(ann.password)).to.deep.equal(locked)
   })
 
+  it('counts the connections of a client behind a proxy together, whatever their ports', async () => {
+    for (let port = 1; port <= 5; port++) expect(await byBasic('guess', `10.0.3.1:${port}`)).to.deep.equal(wrong)
+    expect(await byBasic(ann.password, '10.0.3.1:6')).to.deep.equal(locked)
+    expect(await byBasic(ann.password, '10.0.3.1')).to.deep.equal(locked)
+    for (let index = 1; index <= 5; index++) expect(await byBasic('guess', `garbage${index}`)).to.deep.equal(wrong)
+    expect(await byBasic(ann.password, 'garbage6')).to.deep.equal(locked)
+  })
+
   it('does not concern other clients and other accounts', async () => {
     await setPassword({ name: 'bob', password: 'pw bob' })
     await failTimes(5)

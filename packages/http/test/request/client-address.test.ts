@@ -29,5 +29,25 @@ describe('the address of a client', () => {
 
   it('is never a text that cannot be an address', () => {
     expect(addressOf('127.0.0.1', `, ${'x'.repeat(1000)} ,`)).to.equal('127.0.0.1')
+    for (const text of ['garbage', '10.0.3.256', '10.0.3', '010.0.0.1', '1.2.3.4:x', '[::1', '::g', '[1.2.3.4]', ':']) {
+      expect(addressOf('127.0.0.1', text), text).to.equal('127.0.0.1')
+    }
+  })
+
+  it('is not one before a text that is no address, since it may be invented', () => {
+    expect(addressOf('127.0.0.1', '1.1.1.1, unknown')).to.equal('127.0.0.1')
+    expect(addressOf('127.0.0.1', '1.1.1.1, unknown, 10.0.0.5', ['127.0.0.1', '10.0.0.5'])).to.equal('10.0.0.5')
+    expect(addressOf('127.0.0.1', 'unknown, 9.9.9.9')).to.equal('9.9.9.9')
+  })
+
+  it('has one form, without the port and the zone that proxies add', () => {
+    for (const text of ['10.0.3.1', '10.0.3.1:1', '10.0.3.1:65535', '::ffff:10.0.3.1', '[::ffff:a00:301]:80']) {
+      expect(addressOf('127.0.0.1', text), text).to.equal('10.0.3.1')
+    }
+    for (const text of ['2001:db8::7', '2001:DB8:0:0::7', '[2001:db8::7]', '[2001:db8::7]:4711', '2001:db8::7%eth0']) {
+      expect(addressOf('127.0.0.1', text), text).to.equal('2001:db8::7')
+    }
+    expect(addressOf('2001:db8::1', '[2001:db8::2]:99, 10.9.9.9:5', ['2001:DB8:0::1'])).to.equal('10.9.9.9')
+    expect(addressOf('127.0.0.1', '10.9.9.9:1, 10.1.1.1:2', ['127.0.0.1', '10.1.0.0/16'])).to.equal('10.9.9.9')
   })
 })
