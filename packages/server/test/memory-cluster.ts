@@ -92,12 +92,16 @@ export class MemoryCluster {
     return this.#disks[number - 1]!
   }
 
-  /** Sends one request as the administrator. */
-  async send(number: number, method: string, target: string, json?: unknown): Promise<MemoryAnswer> {
+  /**
+   * Sends one request.
+   * @param login name and password with a colon between; empty: the client is not logged in
+   */
+  async send(
+    number: number, method: string, target: string, json?: unknown, login = 'admin:password',
+  ): Promise<MemoryAnswer> {
     const { runtime } = this.#life(number)
-    const headers: Record<string, string> = {
-      accept: 'application/json', authorization: `Basic ${Buffer.from('admin:password').toString('base64')}`,
-    }
+    const headers: Record<string, string> = { accept: 'application/json' }
+    if (login !== '') headers['authorization'] = `Basic ${Buffer.from(login).toString('base64')}`
     if (json !== undefined) headers['content-type'] = 'application/json'
     const answer = await this.finish(
       runtime.http.inject({ method, target, headers, ...(json === undefined ? {} : { body: JSON.stringify(json) }) }),

@@ -5,12 +5,14 @@ import { answerFind } from '../find/find-answer.ts'
 import { planFind, type FindPlan } from '../find/find-plan.ts'
 import { parseFindRequest, type FindRequest } from '../find/find-request.ts'
 import { asClientError } from '../find/selector-option.ts'
+import { findOnly, planWithoutIndexes } from '../find/single-document.ts'
 import { pathPartition } from '../lists/path-partition.ts'
 import { readQueryObject, requireJsonType } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import { ownDocumentOnly } from '../users/user-document-access.ts'
 
 export const postFind: Handler = (request, services) => find(undefined, request, services)
 export const postFindInPartition: Handler = async (request, services) =>
@@ -45,5 +47,10 @@ async function plannedQuery(
   const { partitioned } = request.database
   const { findLimit: limit, selectorConditionsMax: conditionsMax } = services.options
   const parsed = parseFindRequest(body, { limit, conditionsMax, partition, partitioned })
+  const only = ownDocumentOnly(request)
+  if (only !== null) {
+    const own = findOnly(only, parsed)
+    return { find: own, plan: planWithoutIndexes(own, request) }
+  }
   return { find: parsed, plan: await planFind(parsed, request, services) }
 }

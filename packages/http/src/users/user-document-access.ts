@@ -4,6 +4,7 @@
  * administrators.
  */
 import { ApiError, designPrefix } from '@sectional/core'
+import { userIdPrefix, usersDatabase } from '@sectional/cluster'
 import { isDatabaseAdmin, requireDatabaseAdmin } from '../authentication/authorization.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -25,11 +26,21 @@ export function checkUserDocumentAccess(
     case 'database': case 'bulk-docs': case 'security': return 'full'
     case 'document': case 'attachment': return checkDocument(request, options)
     case 'design-document': return checkDesign(request)
-    case 'find': case 'aggregate': case 'explain': case 'index':
+    case 'find':
+      // The query finds the own document only.
+      if (ownDocumentOnly(request) === null) requireDatabaseAdmin(request.user, request.database)
+      return 'full'
+    case 'aggregate': case 'explain': case 'index':
       requireDatabaseAdmin(request.user, request.database)
       return 'full'
     default: throw new ApiError('not_server_admin')
   }
+}
+
+/** Returns the id of the only document that queries may show to the client; null when they may show all, or none. */
+export function ownDocumentOnly({ user, database }: RequestContext): string | null {
+  const isLimited = database.name === usersDatabase && user.name !== null && !isDatabaseAdmin(user, database)
+  return isLimited ? userIdPrefix + user.name : null
 }
 
 export type PublicUserOptions = Pick<HttpOptions, 'usersArePublic' | 'publicUserFields'>
