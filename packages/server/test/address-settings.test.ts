@@ -12,10 +12,11 @@ describe('addresses in the configuration', () => {
 
   const hosts = [
     '127.0.0.1', '0.0.0.0', '::', '::1', 'fe80::1%eth0', '::ffff:10.0.0.1', 'localhost', 'db-1.example.org', 'a.b.',
-    'node_1', '1.db.example',
+    'node_1', '1.db.example', 'any',
   ]
   const wrong = [
-    'any', 'ALL', '*', '256.0.0.1', '127.1', '10.0.0', '1', '[::1]', '::1::', 'localhost:5984', '10.0.0.1:80', 'a b',
+    'all', 'ALL', 'Any', '*',
+    '256.0.0.1', '127.1', '10.0.0', '1', '[::1]', '::1::', 'localhost:5984', '10.0.0.1:80', 'a b',
     'http://localhost', '-a', 'a..b', 'a/b', `${'x'.repeat(64)}.example`, `${'x.'.repeat(127)}xy`,
   ]
 
@@ -32,19 +33,19 @@ describe('addresses in the configuration', () => {
   })
 
   it('are refused with their place at the start and at a reload', async () => {
-    const text = '[chttpd]\nbind_address = any\n[cluster]\nadvertised_address = http://x:1\n[ssl]\nbind_address = a b\n'
+    const text = '[chttpd]\nbind_address = all\n[cluster]\nadvertised_address = http://x:1\n[ssl]\nbind_address = a b\n'
     let files = text
     const configuration = await LiveConfiguration.load(
       { read: async () => [{ name: 'local.ini', text: files }], write: async () => {} }, {},
     )
     expect(await refused(configuration.check()))
-      .to.match(/^local\.ini line 2: \[chttpd\] bind_address = "any": only an/m)
+      .to.match(/^local\.ini line 2: \[chttpd\] bind_address = "all": only an/m)
       .and.to.match(/^local\.ini line 4: \[cluster\] advertised_address = "http:\/\/x:1": only host:port/m)
       .and.to.match(/^local\.ini line 6: \[ssl\] bind_address = "a b": only an IPv4/m)
     files = ''
     await configuration.reload()
     files = text
-    expect(await refused(configuration.reload())).to.include('line 2: [chttpd] bind_address = "any"')
+    expect(await refused(configuration.reload())).to.include('line 2: [chttpd] bind_address = "all"')
     files = '[ssl]\nbind_address =\n'
     await configuration.check()
   })

@@ -218,7 +218,7 @@ describe('certificates', () => {
       /^\[ssl\] signature_algs = "ecdsa" cannot be used: /,
     )
     expect(await refusal(`${https}tls_versions = tlsv1.1, tlsv1.2\n`)).to.match(
-      /^\[ssl\] tls_versions = "tlsv1.1, tlsv1.2": only a comma separated list of tlsv1.2, tlsv1.3 is allowed/,
+      /^\[ssl\] tls_versions = "tlsv1.1, tlsv1.2": tlsv1.1 is outdated \(RFC 8996\) and not spoken; only tlsv1.2 and/,
     )
   })
 

@@ -3,7 +3,8 @@ import { httpDeclarations } from '@sectional/http'
 import { expect } from 'chai'
 import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
-import { layerSettings, type IniFile } from '../src/configuration/settings.ts'
+import { processDeclarations } from '../src/configuration/node-declarations.ts'
+import { layerSettings, parseOptions, type IniFile } from '../src/configuration/settings.ts'
 
 class MemoryFiles implements ConfigurationFiles {
   contents: readonly IniFile[] = [{ name: 'changed-over-http.ini', text: '' }]
@@ -53,6 +54,37 @@ describe('values of settings', () => {
     }
     expect(await set('chttpd/trusted_proxies', '127.0.0.1, ::1, fd00::10, 10.0.0.0/8, 0.0.0.0/0')).to.equal(200)
     expect(await set('chttpd/trusted_proxies', '')).to.equal(200)
+  })
+
+  it('that name digests of sessions are known ones', async () => {
+    for (const value of ['md5', '', 'sha3', 'SHA256', '["sha256","sha"]', 'sha256, md5', '__proto__']) {
+      expect(await set('chttpd_auth/hash_algorithms', value), value).to.equal(400)
+    }
+    expect(await set('chttpd_auth/hash_algorithms', 'sha512, sha256,sha')).to.equal(200)
+    const file: IniFile = { name: 'local.ini', text: '[chttpd_auth]\nhash_algorithms = md5\n' }
+    expect(() => nodeOptions(layerSettings([file], {}))).to.throw(/"md5": md5 is no digest; known: sha/)
+  })
+
+  it('of the default.ini of CouchDB are accepted', async () => {
+    const text = [
+      '[log]', 'level = notice', '[chttpd]', 'bind_address = any', '[chttpd_auth]', 'max_iterations = 1000000000', '',
+    ].join('\n')
+    const settings = layerSettings([{ name: 'local.ini', text }], {})
+    expect(nodeOptions(settings).http.host).to.equal('::')
+    expect(parseOptions(processDeclarations, settings).logLevel).to.equal('info')
+    expect(parseOptions(httpDeclarations, settings).passwordIterationsMax).to.equal(10_000_000)
+    expect(await set('chttpd_auth/max_iterations', '1000000000')).to.equal(200)
+    expect(await set('chttpd_auth/max_iterations', '1000000001')).to.equal(400)
+    const levels = {
+      debug: 'debug', info: 'info', notice: 'info', warning: 'warn', warn: 'warn', error: 'error', err: 'error',
+      critical: 'error', crit: 'error', alert: 'error', emergency: 'error', emerg: 'error', none: 'silent',
+      silent: 'silent',
+    }
+    for (const [level, ours] of Object.entries(levels)) {
+      expect(processDeclarations.logLevel.parse(level), level).to.equal(ours)
+      expect(await set('log/level', level), level).to.equal(200)
+    }
+    for (const level of ['NOTICE', 'toString', '']) expect(await set('log/level', level), level).to.equal(400)
   })
 
   it('of the cross-origin options of one host have the limits of those of all hosts', async () => {

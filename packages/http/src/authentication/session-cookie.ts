@@ -7,13 +7,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError, formatHttpTime } from '@sectional/core'
 import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
+import type { DigestName } from '../settings/authentication-options.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 
 export const sessionCookieName = 'AuthSession'
 const separator = ':'.charCodeAt(0)
 const base64url = /^[A-Za-z0-9_-]+={0,2}$/
 const hexTime = /^[0-9A-Fa-f]{1,12}$/
-const digestNames: Readonly<Record<string, string>> = {
+const digestNames: Readonly<Record<DigestName, string>> = {
   sha: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512',
 }
 const sameSiteValues: Readonly<Record<string, string>> = { none: 'None', lax: 'Lax', strict: 'Strict' }
@@ -58,13 +59,9 @@ function malformed(): ApiError {
   return new ApiError('bad_request', 'Malformed AuthSession cookie. Please clear your cookies.')
 }
 
-/**
- * Returns the known digests of `chttpd_auth/hash_algorithms`. The first one signs new cookies. Unknown names are
- * ignored; without a known name the result is `sha256`.
- */
-export function signatureDigests(names: readonly string[]): readonly string[] {
-  const known = names.flatMap(name => Object.hasOwn(digestNames, name) ? digestNames[name]! : [])
-  return known.length > 0 ? known : ['sha256']
+/** Returns the digests of `chttpd_auth/hash_algorithms`, as Node names them. The first one signs new cookies. */
+export function signatureDigests(names: readonly DigestName[]): readonly string[] {
+  return names.map(name => digestNames[name])
 }
 
 export function makeSessionCookie(name: string, timeSeconds: number, key: string, digest: string): string {

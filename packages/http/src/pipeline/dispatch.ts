@@ -49,12 +49,13 @@ function requireUser(request: RequestContext, services: Services): void {
 }
 
 function dispatchServer(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
-  const { segments, user } = request
+  const { method, segments, user } = request
   const match = routes.server.match(segments, 0)
   if (match === null) {
+    if (segments[0] === '_utils' && (method === 'GET' || method === 'HEAD')) throw new ApiError('missing')
     requireServerAdmin(user)
     const known = routes.server.hasLiteral(segments[0]!)
-    if (!known && segments.length === 1 && (request.method === 'PUT' || request.method === 'DELETE')) {
+    if (!known && segments.length === 1 && (method === 'PUT' || method === 'DELETE')) {
       checkDatabaseName(segments[0]!)
     }
     throw known ? new ApiError('missing') : new ApiError('database_missing')

@@ -29,25 +29,29 @@ export function getSession(request: RequestContext, services: Services): void {
 }
 
 export async function postSession(request: RequestContext, services: Services): Promise<void> {
-  const login = await readLogin(request, services)
+  const { redirects, ...login } = await readLogin(request, services)
   request.attemptedName = login.name
   const account = await services.authenticator.login({ ...login, client: request })
   if (account === null) {
     auditRefusal(request, services, new ApiError('unauthorized', wrongCredentials), true)
     const body = { error: 'unauthorized', reason: wrongCredentials }
-    return answer(request, services, { status: 401, body, cookie: '', next: 'fail' })
+    return answer(request, services, { status: 401, body, cookie: '', next: redirects.fail })
   }
   const cookie = await services.sessions.begin(account)
   const { name: accountName, roles } = account.user
-  answer(request, services, { status: 200, body: { ok: true, name: accountName, roles }, cookie, next: 'next' })
+  const body = { ok: true, name: accountName, roles }
+  answer(request, services, { status: 200, body, cookie, next: redirects.next })
 }
 
 /** Deletes the cookie. It succeeds without a session too, so that a browser can always remove its cookie. */
 export function deleteSession(request: RequestContext, services: Services): void {
-  answer(request, services, { status: 200, body: { ok: true }, cookie: '', next: 'next' })
+  answer(request, services, { status: 200, body: { ok: true }, cookie: '', next: request.query.get('next') })
 }
 
-type GivenLogin = Omit<Login, 'client'>
+/** Paths to which the browser is redirected after a success, and after a failure. */
+interface Redirects { readonly next: string | undefined; readonly fail: string | undefined }
+
+type GivenLogin = Omit<Login, 'client'> & { readonly redirects: Redirects }
 
 async function readLogin(request: RequestContext, services: Services): Promise<GivenLogin> {
   const type = request.header('content-type')?.split(';', 1)[0]!.trim().toLowerCase()
@@ -55,11 +59,13 @@ async function readLogin(request: RequestContext, services: Services): Promise<G
     case 'application/json': {
       const value = parseJson(await readBody(request, services, bodyLimit))
       if (!isJsonObject(value)) throw new ApiError('not_an_object')
-      return login(name => value[name])
+      const { query } = request
+      return login(name => value[name], { next: query.get('next'), fail: query.get('fail') })
     }
     case 'application/x-www-form-urlencoded': {
-      const form = Query.parse(Buffer.from(await readBody(request, services, bodyLimit)).toString('utf8').trim())
-      return login(name => form.get(name))
+      const form = readForm(Buffer.from(await readBody(request, services, bodyLimit)).toString('utf8').trim())
+      const redirect = (name: string): string | undefined => request.query.get(name) ?? form.get(name)
+      return login(name => form.get(name), { next: redirect('next'), fail: redirect('fail') })
     }
     default:
       throw new ApiError(
@@ -68,7 +74,12 @@ async function readLogin(request: RequestContext, services: Services): Promise<G
   }
 }
 
-function login(member: (name: string) => unknown): GivenLogin {
+/** Returns the fields of a form. The first value of a repeated field counts, as in CouchDB. */
+function readForm(text: string): Query {
+  return Query.parse(text.split('&').reverse().join('&'))
+}
+
+function login(member: (name: string) => unknown, redirects: Redirects): GivenLogin {
   const text = (name: string): string | undefined => {
     const value = member(name)
     return typeof value === 'string' && value !== '' ? value : undefined
@@ -80,22 +91,21 @@ function login(member: (name: string) => unknown): GivenLogin {
   }
   const given = name ?? username
   if (given === undefined) throw new ApiError('bad_request', 'request body must contain a username')
-  return { name: given, password: text('password') ?? '', token: text('token') ?? '' }
+  return { name: given, password: text('password') ?? '', token: text('token') ?? '', redirects }
 }
 
 interface SessionAnswer {
   readonly status: number
   readonly body: object
   readonly cookie: string
-  /** Name of the query parameter with the path to which the browser is redirected. */
-  readonly next: 'next' | 'fail'
+  /** The path to which the browser is redirected; undefined: it is not. */
+  readonly next: string | undefined
 }
 
 function answer(request: RequestContext, services: Services, { status, body, cookie, next }: SessionAnswer): void {
   const headers = { 'Set-Cookie': services.sessions.header(cookie, request, services.crossOrigin) }
-  const path = request.query.get(next)
-  if (path === undefined) return sendJson(request, services, status, body, headers)
+  if (next === undefined) return sendJson(request, services, status, body, headers)
   // Only paths on this server are allowed. The origin is prepended, so `//host` leads to no other host.
-  if (!path.startsWith('/')) throw new ApiError('bad_request', 'path must begin with a /.')
-  sendJson(request, services, 302, body, { ...headers, Location: origin(request) + encodeURI(path) })
+  if (!next.startsWith('/')) throw new ApiError('bad_request', 'path must begin with a /.')
+  sendJson(request, services, 302, body, { ...headers, Location: origin(request) + encodeURI(next) })
 }

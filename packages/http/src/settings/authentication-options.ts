@@ -1,5 +1,5 @@
 /** Options of passwords, sessions, and required logins. */
-import { choice, converted, flag, integer, list, option, text } from '@sectional/core/options'
+import { choice, converted, flag, integer, list, option, text, type OptionType } from '@sectional/core/options'
 import { domainOrEmpty, optionalHeaderValue } from './header-types.ts'
 
 /**
@@ -8,6 +8,26 @@ import { domainOrEmpty, optionalHeaderValue } from './header-types.ts'
  */
 export const iterationsMax = 10_000_000
 const iterations = integer({ min: 1, max: iterationsMax })
+/** The default of CouchDB, which stands in files that come from there. */
+const listedIterationsMax = 1_000_000_000
+
+const digestNames = ['sha', 'sha224', 'sha256', 'sha384', 'sha512'] as const
+export type DigestName = typeof digestNames[number]
+
+/** A wrong name would change silently how sessions are signed. */
+const digests: OptionType<readonly DigestName[]> = {
+  kind: `comma separated list of ${digestNames.join(', ')}`,
+  parse: given => {
+    const names = list.parse(given).map(item => {
+      const name = digestNames.find(known => known === item)
+      if (name === undefined) throw new Error(`${item} is no digest; known: ${digestNames.join(', ')}`)
+      return name
+    })
+    if (names.length === 0) throw new Error(`at least one of ${digestNames.join(', ')} is needed`)
+    return names
+  },
+  format: names => list.format(names),
+}
 
 export const authenticationDeclarations = {
   requireValidUser: option('chttpd/require_valid_user', flag, {
@@ -36,7 +56,7 @@ export const authenticationDeclarations = {
       + 'at most max_iterations.',
   }),
 
-  passwordDigest: option('chttpd_auth/pbkdf2_prf', choice('sha', 'sha224', 'sha256', 'sha384', 'sha512'), {
+  passwordDigest: option('chttpd_auth/pbkdf2_prf', choice(...digestNames), {
     default: 'sha256',
     effect: 'live',
     help: 'Digest of PBKDF2 for passwords of user documents that are hashed from now on.',
@@ -48,11 +68,13 @@ export const authenticationDeclarations = {
     help: 'Password hashes of users with fewer iterations are refused.',
   }),
 
-  passwordIterationsMax: option('chttpd_auth/max_iterations', iterations, {
+  /** At most `iterationsMax`. */
+  passwordIterationsMax: converted(option('chttpd_auth/max_iterations', integer({ min: 1, max: listedIterationsMax }), {
     default: iterationsMax,
     effect: 'live',
-    help: 'Password hashes of users with more iterations are refused, because each login has to compute them.',
-  }),
+    help: 'Password hashes of users with more iterations are refused, because each login has to compute them. A value '
+      + 'above 10000000 means 10000000.',
+  }), value => Math.min(value, iterationsMax)),
 
   passwordScheme: option('chttpd_auth/password_scheme', choice('pbkdf2', 'simple'), {
     default: 'pbkdf2',
@@ -125,11 +147,10 @@ export const authenticationDeclarations = {
       + 'other origins may send credentials (cors/credentials). Any other value leaves the attribute out.',
   }), value => value.toLowerCase()),
 
-  hashAlgorithms: option('chttpd_auth/hash_algorithms', list, {
+  hashAlgorithms: option('chttpd_auth/hash_algorithms', digests, {
     default: ['sha256', 'sha'],
     effect: 'live',
-    help: 'Digests that are accepted in session cookies; new cookies are signed with the first one. Known: sha, '
-      + 'sha224, sha256, sha384, sha512.',
+    help: 'Digests that are accepted in session cookies; new cookies are signed with the first one.',
   }),
 
   authenticationDatabase: option('chttpd_auth/authentication_db', text, {

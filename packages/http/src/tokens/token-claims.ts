@@ -49,13 +49,18 @@ function checkRequired(claims: Claims, { name, value }: RequiredClaim, rules: Cl
   const given = claimOf(claims, name)
   if (given === undefined) throw badToken(`Missing ${name} claim`)
   if (name === 'exp' || name === 'nbf' || name === 'iat') checkTime(claims, name, rules)
-  if (value !== undefined && !hasValue(given, value)) throw badToken(`Invalid ${name} claim`)
+  if (value !== undefined && !hasRequiredValue(name, given, value)) throw badToken(`Invalid ${name} claim`)
 }
 
 function checkAudience(claims: Claims, audiences: readonly string[]): void {
   const given = claimOf(claims, 'aud')
   if (given === undefined) throw badToken('Missing aud claim')
   if (!audiences.some(audience => hasValue(given, audience))) throw badToken('Invalid aud claim')
+}
+
+/** A token has one issuer; other claims, such as groups, may be arrays. */
+function hasRequiredValue(name: string, given: unknown, value: string): boolean {
+  return name === 'iss' ? given === value : hasValue(given, value)
 }
 
 /** Whether a claim is the text, or an array that contains it. */

@@ -125,6 +125,29 @@ describe('cookie sessions', () => {
     expect((await node.delete('/_session?next=/bye', anonymous)).status).to.equal(302)
   })
 
+  it('send a browser on to a path that is a field of its form', async () => {
+    const post = async (form: string, query = ''): Promise<unknown> => {
+      const { status, headers, json } = await node.post(`/_session${query}`, form, {
+        ...anonymous, 'content-type': 'application/x-www-form-urlencoded',
+      })
+      return [status, headers['location'] ?? json.reason]
+    }
+    const fields = 'name=admin&next=%2Fapp&fail=%2Flogin'
+    expect(await post(`${fields}&password=secret`)).to.deep.equal([302, 'http://node.example:5984/app'])
+    expect(await post(`${fields}&password=no`)).to.deep.equal([302, 'http://node.example:5984/login'])
+    expect(await post(`${fields}&password=secret`, '?next=/other')).to.deep.equal([
+      302, 'http://node.example:5984/other',
+    ])
+    expect(await post('name=admin&password=secret&next=app')).to.deep.equal([400, 'path must begin with a /.'])
+  })
+
+  it('take the first of repeated fields of a form', async () => {
+    const begun = await node.post('/_session', 'name=admin&password=secret&name=bob&password=x', {
+      ...anonymous, 'content-type': 'application/x-www-form-urlencoded',
+    })
+    expect([begun.status, begun.json.name]).to.deep.equal([200, 'admin'])
+  })
+
   it('end after the timeout, and are renewed once a tenth of it is over', async () => {
     const cookie = cookieOf(await login('admin', 'secret'))
     await node.clock.advance(59_000)

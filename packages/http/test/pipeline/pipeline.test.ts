@@ -2,6 +2,23 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { adminAuthorization, MemoryNode } from '../memory-node.ts'
 
+describe('the path of the web interface', () => {
+  it('is missing for everybody, since there is none', async () => {
+    const node = new MemoryNode()
+    for (const path of ['/_utils', '/_utils/', '/_utils/session.html?return=/']) {
+      for (const authorization of ['', adminAuthorization]) {
+        const answer = await node.get(path, { authorization })
+        expect([answer.status, answer.json], path).to.deep.equal([404, { error: 'not_found', reason: 'missing' }])
+        expect((await node.request('HEAD', path, undefined, { authorization })).status).to.equal(404)
+      }
+      for (const method of ['PUT', 'POST']) {
+        expect((await node.request(method, path, '', { authorization: '' })).status, method).to.equal(401)
+      }
+    }
+    await node.stop()
+  })
+})
+
 describe('request pipeline', () => {
   let node: MemoryNode
   beforeEach(async () => {

@@ -201,6 +201,7 @@ describe('signed tokens', () => {
     expect(await userOf(hmac(all))).to.equal('400 Missing typ header parameter')
     expect(await userOf(hmac(all, { typ: 'at+jwt' }))).to.equal('400 Invalid typ header parameter')
     expect(await userOf(hmac({ ...all, iss: 'https://evil.example' }, typ))).to.equal('400 Invalid iss claim')
+    expect(await userOf(hmac({ ...all, iss: ['https://id.example'] }, typ))).to.equal('400 Invalid iss claim')
     expect(await userOf(hmac({ ...all, iss: undefined }, typ))).to.equal('400 Missing iss claim')
     expect(await userOf(hmac({ ...all, groups: ['b'] }, typ))).to.equal('400 Invalid groups claim')
     expect(await userOf(hmac(all, { ...typ, kid: undefined }))).to.equal('400 Unknown kid')

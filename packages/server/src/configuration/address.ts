@@ -10,13 +10,18 @@ const labelForm = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i
 const ipv4Form = /^(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}$/
 const zoneForm = /%[\w.-]{1,32}$/
 
+/** The word of CouchDB for all addresses. */
+const allAddresses = 'any'
+const allAddressesHost = '::'
+
 const listeningHosts = 'an IPv4 address, an IPv6 address without brackets, or the name of a host is allowed, without a '
-  + 'port; 0.0.0.0 is all addresses of IPv4, and :: all of both'
+  + 'port; 0.0.0.0 is all addresses of IPv4, and :: or any all of both'
 
 /** The host on which a listener accepts connections. */
 export const host: OptionType<string> = {
-  kind: 'IP address or name of a host',
+  kind: 'IP address, name of a host, or any',
   parse: text => {
+    if (text === allAddresses) return allAddressesHost
     if (!isHost(text)) throw new Error(`only ${listeningHosts}`)
     return text
   },

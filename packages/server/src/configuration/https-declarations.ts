@@ -4,6 +4,8 @@ import { optionalHost } from './address.ts'
 
 /** The names of CouchDB. Earlier versions are not spoken (RFC 8996). */
 const versionNames = ['tlsv1.2', 'tlsv1.3'] as const
+/** A file that lists them expects clients that could not connect, so they are not ignored. */
+const outdatedVersions: readonly string[] = ['sslv3', 'tlsv1', 'tlsv1.1']
 export type TlsVersionName = typeof versionNames[number]
 
 /** Returns the items of a list in the form of CouchDB, or of one whose items are separated by commas or colons. */
@@ -16,6 +18,11 @@ const versions: OptionType<readonly TlsVersionName[]> = {
   kind: `comma separated list of ${versionNames.join(', ')}`,
   parse: given => {
     const items = listedItems(given)
+    const outdated = items.find(name => outdatedVersions.includes(name))
+    if (outdated !== undefined) {
+      const allowed = versionNames.join(' and ')
+      throw new Error(`${outdated} is outdated (RFC 8996) and not spoken; only ${allowed} are allowed`)
+    }
     const listed = versionNames.filter(name => items.includes(name))
     if (listed.length === 0 || listed.length < new Set(items).size) {
       throw new Error(`only a comma separated list of ${versionNames.join(', ')} is allowed`)
@@ -118,7 +125,8 @@ export const httpsDeclarations = {
     default: [...versionNames],
     effect: 'live',
     filesOnly: true,
-    help: 'Versions of TLS that are spoken.',
+    help: 'Versions of TLS that are spoken. tlsv1 and tlsv1.1, which CouchDB knows too, are outdated (RFC 8996) and '
+      + 'refused.',
   }),
 
   ciphers: option('ssl/ciphers', namesOf('cipher suites'), {

@@ -25,7 +25,8 @@ export function refuseUnusableAddresses(configuration: LiveConfiguration, http: 
     const refusal = (problem: string): ApiError => new ApiError('bad_request', `${name} = ${JSON.stringify(value)}: `
       + `the node could not start again. ${problem} Nothing was changed.`)
     const after = ({ host, port }: typeof changed): { readonly host: string; readonly port: number } => ({
-      host: host.name === name ? value : saved(host), port: Number(port.name === name ? value : saved(port)),
+      host: host.parse(host.name === name ? value : saved(host)),
+      port: Number(port.name === name ? value : saved(port)),
     })
     const unchanged = listeners.find(each => each !== changed)!
     const [own, other] = [after(changed), after(unchanged)]

@@ -1,5 +1,5 @@
 /** The options that the server itself reads when the node starts: its name, its addresses and its data directory. */
-import { choice, integer, list, option, text } from '@sectional/core/options'
+import { choice, integer, list, option, text, type OptionType } from '@sectional/core/options'
 import { address, host } from './address.ts'
 
 export const secretLengthMin = 32
@@ -111,11 +111,27 @@ export const nodeDeclarations = {
   }),
 }
 
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+type LogLevel = typeof logLevels[number]
+
+/** The levels of CouchDB that have another name here. */
+const foreignLogLevels: ReadonlyMap<string, LogLevel> = new Map([
+  ['notice', 'info'], ['warning', 'warn'], ['err', 'error'], ['crit', 'error'], ['critical', 'error'],
+  ['alert', 'error'], ['emerg', 'error'], ['emergency', 'error'], ['none', 'silent'],
+])
+
+const ownLogLevel = choice(...logLevels)
+const logLevel: OptionType<LogLevel> = {
+  ...ownLogLevel,
+  parse: given => foreignLogLevels.get(given) ?? ownLogLevel.parse(given),
+}
+
 export const processDeclarations = {
-  logLevel: option('log/level', choice('debug', 'info', 'warn', 'error', 'silent'), {
+  logLevel: option('log/level', logLevel, {
     default: 'info',
     effect: 'restart',
-    help: 'Lowest level of the lines that are logged to standard output.',
+    help: 'Lowest level of the lines that are logged to standard output. The levels of CouchDB are known too: notice '
+      + 'means info; warning warn; err, critical, alert and emergency error; none silent.',
   }),
 
   shutdownGraceMs: option('limits/shutdown_grace_ms', integer({ min: 0, max: 600_000, unit: 'milliseconds' }), {
