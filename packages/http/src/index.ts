@@ -2,6 +2,7 @@ export type { Configuration, ConfigurationSections } from './settings/configurat
 export type { NodeInformation, Statistic } from './settings/node-information.ts'
 export { httpDeclarations } from './settings/http-options.ts'
 export type { HttpOptions } from './settings/http-options.ts'
+export { formerSections, presentName } from './settings/former-names.ts'
 export { noOrigin } from './audit/audit.ts'
 export type { Audit, AuditEvent } from './audit/audit.ts'
 export { AuditStream } from './audit/audit-stream.ts'

@@ -65,6 +65,11 @@ describe('values of settings', () => {
     expect(() => nodeOptions(layerSettings([file], {}))).to.throw(/"md5": md5 is no digest; known: sha/)
   })
 
+  it('that limit addresses leave that of the limit within it', async () => {
+    for (const value of ['40', '127', '0']) expect(await set('chttpd/max_uri_length', value), value).to.equal(400)
+    for (const value of ['128', 'infinity']) expect(await set('chttpd/max_uri_length', value), value).to.equal(200)
+  })
+
   it('of the default.ini of CouchDB are accepted', async () => {
     const text = [
       '[log]', 'level = notice', '[chttpd]', 'bind_address = any', '[chttpd_auth]', 'max_iterations = 1000000000', '',

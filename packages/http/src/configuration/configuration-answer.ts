@@ -6,6 +6,7 @@ import type { Audit, AuditDetails } from '../audit/audit.ts'
 import { parseAdminHash } from '../authentication/admin-password.ts'
 import { administratorBounds } from '../authentication/password-hash.ts'
 import { recordPreviousSecrets } from '../authentication/session-secrets.ts'
+import { presentName } from '../settings/former-names.ts'
 import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
 import type { Configuration, ConfigurationSections } from '../settings/configuration.ts'
 import type { ConfigurationChange, ConfigurationQuestion } from './configuration-question.ts'
@@ -87,7 +88,8 @@ function checkHash(value: string): void {
 /** Lets the sessions of all nodes continue when their secret changes. */
 async function beforeSharing(parts: ConfigurationAnswerParts, section: string, key: string): Promise<void> {
   const { sessionSecret } = httpDeclarations
-  if (section !== sessionSecret.section || key !== sessionSecret.key) return
+  const name = presentName(section, key) ?? { section, key }
+  if (name.section !== sessionSecret.section || name.key !== sessionSecret.key) return
   if (parts.configuration.isShared(section, key)) await recordPreviousSecrets(parts)
 }
 

@@ -276,6 +276,13 @@ describe('cookie sessions', () => {
     expect(JSON.stringify([node.log, (await node.get('/_node/_local/_config')).json])).not.to.include(first)
   })
 
+  it('outlast a new secret of all nodes that is set under its former name', async () => {
+    node.configuration.shared = true
+    await login('admin', 'secret')
+    await node.put('/_node/_local/_config/couch_httpd_auth/secret', '"the second"')
+    expect(Object.keys(node.control.state()!.settings)).to.deep.equal([secretName, 'session/previous_secrets'])
+  })
+
   it('need no entry in the metadata for a new secret of one node', async () => {
     await login('admin', 'secret')
     await node.put('/_node/_local/_config/chttpd_auth/secret', '"the second"')

@@ -3,7 +3,8 @@ import { findLine } from './ini-file.ts'
 import { nodeOptions } from './node-options.ts'
 import { isLoggedSetting } from './secret-settings.ts'
 import {
-  ConfigurationError, environmentVariable, layerSettings, settingProblem, type IniFile, type Settings,
+  combineSettings, ConfigurationError, defaultSettings, environmentVariable, layerSettings, ownSettings, settingProblem,
+  type IniFile, type Settings,
 } from './settings.ts'
 
 /** Characters of a wrong value that an error shows. */
@@ -16,7 +17,7 @@ const shownMax = 100
 export function findProblems(
   files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
-  const settings = layerSettings(files, environment)
+  const settings = combineSettings(defaultSettings(files), ownSettings(files, environment))
   const place = (section: string, key: string): string => {
     const variable = environmentVariable(environment, section, key)
     if (variable !== undefined) return variable
@@ -30,7 +31,7 @@ export function findProblems(
     return problem === null ? [] : [`${place(section, key)}: [${section}] ${key} = ${shown}: ${problem}`]
   }))
   if (wrong.length > 0) return wrong
-  const error = startProblem(settings)
+  const error = startProblem(layerSettings(files, environment))
   if (error === null) return []
   return [error.option ? `${place(error.option.section, error.option.key)}: ${error.message}` : error.message]
 }

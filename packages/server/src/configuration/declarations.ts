@@ -5,7 +5,7 @@ import {
 import type { Option } from '@sectional/core/options'
 import {
   checkCredentialName, checkCrossOriginHost, crossOriginHost, httpDeclarations, parseTokenKey, parseVirtualHost,
-  tokenKeysSection, virtualHostsSection,
+  presentName, tokenKeysSection, virtualHostsSection,
 } from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
 import { compactionDeclarations, indexDeclarations, reduceDeclarations } from '@sectional/shard'
@@ -83,6 +83,9 @@ export const declaredOptions: readonly Option<unknown>[] =
 export const declaredSections: ReadonlyMap<string, readonly Option<unknown>[]> =
   Map.groupBy(declaredOptions, ({ section }) => section)
 
+/** Returns the option of this name, or the one that had it in earlier versions. */
 export function findOption(section: string, key: string): Option<unknown> | undefined {
-  return declaredSections.get(section)?.find(declared => declared.key === key)
+  const found = declaredSections.get(section)?.find(declared => declared.key === key)
+  const present = found === undefined ? presentName(section, key) : null
+  return present === null ? found : findOption(present.section, present.key)
 }

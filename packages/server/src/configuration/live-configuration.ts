@@ -10,8 +10,8 @@ import { findOpenSection, findOption } from './declarations.ts'
 import { editIni, fitsIni, parseIni } from './ini-file.ts'
 import { isLoggedSetting, isSecretSetting } from './secret-settings.ts'
 import {
-  combineSettings, ConfigurationError, defaultSettings, isClusterWide, isFilesOnly, ownSettings, putSetting,
-  settingProblem, type EditableSettings, type IniFile, type Settings,
+  combineSettings, ConfigurationError, defaultSettings, effectiveSettings, isClusterWide, isFilesOnly, ownSettings,
+  putSetting, settingProblem, type EditableSettings, type IniFile, type Settings,
 } from './settings.ts'
 
 /** The settings that all nodes have in common. */
@@ -68,7 +68,7 @@ export class LiveConfiguration implements Configuration {
   #own: Settings
   /** Settings of `#own` that only a change without persistence has set, as `section/key`. */
   #unsaved: ReadonlySet<string> = new Set()
-  /** The settings in effect: `#own` over `#shared` over `#defaults`. */
+  /** The settings in effect: `#own` over `#shared` over `#defaults`; former names where present ones are not set. */
   #settings: Settings
   #sections: ConfigurationSections | undefined
   /** Undefined before the node follows the metadata of the cluster. */
@@ -87,7 +87,7 @@ export class LiveConfiguration implements Configuration {
     this.#environment = environment
     this.#defaults = defaultSettings(contents)
     this.#own = ownSettings(contents, environment)
-    this.#settings = combineSettings(this.#defaults, this.#own)
+    this.#settings = effectiveSettings(this.#defaults, this.#own)
   }
 
   static async load(
@@ -181,7 +181,8 @@ export class LiveConfiguration implements Configuration {
       own.get(section)?.delete(key)
       const left = administratorsOf(own).filter(([name]) => !persist || !this.#unsaved.has(`${adminSection}/${name}`))
       if (section === adminSection && left.length === 0) {
-        throw new ApiError('forbidden', `${key} is the last administrator, and cannot be removed`)
+        throw new ApiError('forbidden', `${key} is the last administrator in the files of this node, and cannot be `
+          + 'removed: a node needs one to start')
       }
       this.#checkStart(own, section, key)
       this.#checkAccess({ own }, `${section}/${key}: `)
@@ -287,7 +288,7 @@ export class LiveConfiguration implements Configuration {
 
   #become(own: Settings): void {
     this.#own = own
-    this.#settings = combineSettings(this.#defaults, this.#shared, own)
+    this.#settings = effectiveSettings(this.#defaults, this.#shared, own)
     this.#sections = undefined
     for (const live of this.#live) live.refresh()
     for (const listener of [...this.#listeners]) listener()
@@ -308,7 +309,7 @@ export class LiveConfiguration implements Configuration {
 
   /** @throws ApiError `bad_request` when a node with these settings would not start */
   #checkStart(own: Settings, section: string, key: string): void {
-    const error = startProblem(combineSettings(this.#defaults, this.#shared, own))
+    const error = startProblem(effectiveSettings(this.#defaults, this.#shared, own))
     if (error !== null) throw new ApiError('bad_request', `${section}/${key}: ${error.message}`)
   }
 
@@ -381,7 +382,7 @@ export function administratorsOf(settings: Settings): readonly (readonly [name: 
 }
 
 function settingsInEffect({ defaults, shared, own }: Layers): Settings {
-  return combineSettings(defaults, shared, own)
+  return effectiveSettings(defaults, shared, own)
 }
 
 /** Returns the settings after a restart. */
@@ -391,7 +392,7 @@ function savedSettings({ defaults, shared, own, unsaved }: Layers): Settings {
     const slash = name.indexOf('/')
     settings.get(name.slice(0, slash))?.delete(name.slice(slash + 1))
   }
-  return combineSettings(defaults, shared, settings)
+  return effectiveSettings(defaults, shared, settings)
 }
 
 function hasSetting(settings: Settings, section: string, key: string): boolean {

@@ -1,6 +1,7 @@
 /** Combines the layers of settings: the defaults, then the files in order, then the environment. */
 import { parseValues } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
+import { formerSections } from '@sectional/http'
 import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
 import { parseIni } from './ini-file.ts'
 
@@ -22,7 +23,7 @@ export type EditableSettings = Map<string, Map<string, string>>
 export function layerSettings(
   files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
 ): Settings {
-  return combineSettings(defaultSettings(files), ownSettings(files, environment))
+  return effectiveSettings(defaultSettings(files), ownSettings(files, environment))
 }
 
 /** Returns the declared defaults and the settings of the shipped file. */
@@ -45,6 +46,22 @@ export function ownSettings(
     for (const [key, value] of keys) if (value === '') keys.delete(key)
   }
   return settings
+}
+
+/**
+ * Combines the defaults and the layers that somebody has set. An option that is set under a former name only has that
+ * value, and keeps the former name, too.
+ */
+export function effectiveSettings(defaults: Settings, ...layers: readonly Settings[]): EditableSettings {
+  const settings = combineSettings(...layers)
+  for (const former of formerSections) {
+    for (const [key, value] of [...settings.get(former) ?? []]) {
+      const option = findOption(former, key)
+      if (option === undefined || settings.get(option.section)?.has(option.key)) continue
+      putSetting(settings, option.section, option.key, value)
+    }
+  }
+  return combineSettings(defaults, settings)
 }
 
 /** Returns a copy of all layers; a later layer overrides an earlier one. */

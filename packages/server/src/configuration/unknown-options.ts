@@ -32,7 +32,7 @@ export function warnOfUnknownOptions(configuration: WatchedConfiguration, log: L
   return configuration.onChange(report)
 }
 
-function unknownNames(settings: Settings): readonly (readonly [section: string, key: string])[] {
+export function unknownNames(settings: Settings): readonly (readonly [section: string, key: string])[] {
   return [...settings].filter(([section]) => findOpenSection(section) === undefined).flatMap(([section, keys]) =>
     [...keys.keys()].filter(key => findOption(section, key) === undefined).map(key => [section, key] as const))
 }
