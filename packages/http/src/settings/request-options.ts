@@ -3,6 +3,8 @@ import { choice, flag, integer, list, option, optionalText } from '@sectional/co
 import { crossOriginDeclarations } from './cross-origin-options.ts'
 import { headerValue } from './header-types.ts'
 
+/** A smaller limit would refuse the path of this option, so that nobody could correct it over HTTP. */
+const uriLengthLeast = 128
 const sizes = { min: 1, max: 2 ** 46, infinite: true }
 
 export const requestDeclarations = {
@@ -12,7 +14,7 @@ export const requestDeclarations = {
     help: 'Largest request body; limits/body_bytes applies too.',
   }),
 
-  uriLengthMax: option('chttpd/max_uri_length', integer({ ...sizes, unit: 'characters' }), {
+  uriLengthMax: option('chttpd/max_uri_length', integer({ ...sizes, min: uriLengthLeast, unit: 'characters' }), {
     default: Infinity,
     effect: 'live',
     help: 'Longest request target; a longer one gets 414.',

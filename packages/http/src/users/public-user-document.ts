@@ -12,12 +12,17 @@ import { parseExact } from './user-document-body.ts'
 const secretMembers: ReadonlySet<string> = new Set([...hashMembers, 'totp'])
 
 /**
- * Sends the members of the present revision that are public. Parameters of the request have no effect. There is no
- * ETag, because the owner of the document gets another answer at the same address.
+ * Sends the members of the present revision that are public. Parameters of the request have no effect, except
+ * `open_revs`, whose answer would have another form. There is no ETag, because the owner of the document gets another
+ * answer at the same address.
  * @throws ApiError `missing` when the document has none of them
  */
 export async function getPublicMembers(request: RequestContext, services: Services): Promise<void> {
   const id = request.params[0]!
+  if (request.query.has('open_revs')) {
+    throw new ApiError('bad_request', 'Of the documents of other users only the present revision can be read: leave '
+      + 'out open_revs.')
+  }
   const shown = await openWinner(id, readFlags(Query.empty), {}, request, services)
     .catch((error: unknown) => { throw isAbsence(error) ? new ApiError('missing') : error })
   const document = parseExact(shown.body!)

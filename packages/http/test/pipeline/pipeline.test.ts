@@ -182,8 +182,9 @@ describe('request pipeline', () => {
   })
 
   it('answers 414 for addresses over the configured length', async () => {
-    node.configuration.put('chttpd', 'max_uri_length', '20')
-    expect((await node.get(`/db/${'x'.repeat(30)}`)).json).to.deep.equal({
+    node.configuration.put('chttpd', 'max_uri_length', '128')
+    expect((await node.get(`/db/${'x'.repeat(124)}`)).status).to.equal(404)
+    expect((await node.get(`/db/${'x'.repeat(125)}`)).json).to.deep.equal({
       error: 'too_long', reason: 'the request uri is too long',
     })
   })

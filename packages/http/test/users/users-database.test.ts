@@ -476,6 +476,13 @@ describe('the users database', () => {
       expect((await node.get(pathOf('ann'), as('ann', 'pw ann'))).json).to.include({ n: 1, password_scheme: 'pbkdf2' })
     })
 
+    it('but not in the forms of open_revs', async () => {
+      for (const revs of ['all', '["1-0"]']) {
+        const answer = await node.get(`${pathOf('ann')}?open_revs=${encodeURIComponent(revs)}`, nobody)
+        expect([answer.status, answer.json.error]).to.deep.equal([400, 'bad_request'])
+      }
+    })
+
     it('and nothing else, not even secrets that the option names', async () => {
       node.configuration.put('chttpd_auth', 'public_fields', 'city, salt, derived_key, totp')
       const { json } = await node.get(pathOf('ann'), nobody)
