@@ -9,6 +9,7 @@ const ipv4Range = new RegExp(`^(${ipv4})/(\\d{1,2})$`)
 /** An address as proxies write it: IPv6 in brackets or without, with a zone, and with the port of the connection. */
 const namedForm = new RegExp(`^(?:(${ipv4})(?::\\d{1,5})?|\\[([^[\\]]+)\\](?::\\d{1,5})?|([^[\\]]+))$`)
 const ipv6Form = /^([0-9a-f:.]{2,45})(?:%[\w.-]{1,32})?$/i
+const mappedPrefix = '::ffff:'
 const mappedForm = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/
 
 /**
@@ -20,7 +21,7 @@ export function clientAddress(
   { remoteAddress, headers }: Pick<HttpExchange, 'remoteAddress' | 'headers'>,
   { peerHeader, trustedProxies }: Pick<HttpOptions, 'peerHeader' | 'trustedProxies'>,
 ): string {
-  const peer = ipAddress(remoteAddress) ?? remoteAddress
+  const peer = plain(remoteAddress)
   const header = peerHeader === undefined ? undefined : headers[peerHeader.toLowerCase()]
   if (header === undefined || !isTrusted(peer, trustedProxies)) return peer
   let client = peer
@@ -32,6 +33,11 @@ export function clientAddress(
     if (!isTrusted(address, trustedProxies)) return client
   }
   return client
+}
+
+/** Returns an IPv4 address, which sockets for both families write as an IPv6 address, in its own form. */
+function plain(address: string): string {
+  return address.startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address
 }
 
 /**

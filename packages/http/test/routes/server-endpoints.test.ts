@@ -224,8 +224,8 @@ describe('node configuration', () => {
       question as 'config', argument,
     )
     const path = '/_node/node2@127.0.0.1/_config'
-    other.configuration.put('chttpd', 'config_blacklist', '[{conf, shut}, {closed, *}]')
-    for (const name of ['conf/shut', 'closed/x', 'os_daemons/x']) {
+    other.configuration.put('chttpd', 'config_blacklist', '[{conf, shut}, {closed, *}, {chttpd, enable_cors}]')
+    for (const name of ['conf/shut', 'closed/x', 'os_daemons/x', 'httpd/enable_cors']) {
       const refused = await node.put(`${path}/${name}`, '"x"')
       expect([refused.status, refused.json.error]).to.deep.equal([403, 'forbidden'])
       expect((await node.delete(`${path}/${name}`)).status).to.equal(403)
