@@ -24,7 +24,8 @@ export async function writeLocalDocument(
  *
  * @param name the id without `_local/`
  * @param named the revision that the client named, or null
- * @throws ApiError `missing` when the document to be deleted does not exist
+ * @throws ApiError `missing` when the document to be deleted does not exist, `not_server_admin` in a database of users
+ * for clients who are no administrators
  */
 export async function updateLocal(
   name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services,
@@ -35,7 +36,7 @@ export async function updateLocal(
   const revision = document.deleted ? 0 : (named === null ? 0 : localGeneration(named)) + 1
   const write = { id: name, revision, body: document.deleted ? null : document.body, mustExist: document.deleted }
   const outcome = await services.coordinator.updateLocalDocument(
-    request.database, write, { w: writeQuorum(request) }, context,
+    request.database, write, { w: writeQuorum(request), user: request.user }, context,
   )
   if (outcome.kind === 'missing') throw new ApiError('missing')
   return { revision, accepted: outcome.accepted }

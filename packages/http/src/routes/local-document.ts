@@ -46,7 +46,7 @@ export async function deleteLocalDocument(request: RequestContext, services: Ser
   if (named !== null) localGeneration(named)
   const write = { id: name, revision: 0, body: null, mustExist: true }
   const outcome = await services.coordinator.updateLocalDocument(
-    request.database, write, { w: writeQuorum(request) }, request,
+    request.database, write, { w: writeQuorum(request), user: request.user }, request,
   )
   if (outcome.kind === 'missing') throw new ApiError('missing')
   answerLocal(name, 0, outcome.accepted ? 202 : 200, {}, request, services)

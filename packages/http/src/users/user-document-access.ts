@@ -60,8 +60,8 @@ function checkDocument(
   throw new ApiError('missing')
 }
 
-/** Writes of design documents are refused by their handlers. */
-function checkDesign({ method }: RequestContext): 'full' {
-  if (method !== 'GET') return 'full'
+/** Refuses before the document is read, so that nobody learns which exist. COPY reads the document that it names. */
+function checkDesign({ method, user, database }: RequestContext): never {
+  if (method !== 'GET' && method !== 'COPY') requireDatabaseAdmin(user, database)
   throw new ApiError('forbidden', 'Only administrators can view design docs in the users database.')
 }

@@ -1,7 +1,8 @@
 /**
  * The writes of documents of users. All writes of the HTTP API go through the coordinator, so that no endpoint can omit
- * what happens here: other users' documents are refused, passwords are replaced by their hashes, and the accounts that
- * this node knows are read again. The coordinator then applies the rules of the content like validation functions.
+ * what happens here: other users' documents and local documents are refused, passwords are replaced by their hashes,
+ * and the accounts that this node knows are read again. The coordinator then applies the rules of the content like
+ * validation functions.
  */
 import { ApiError, designPrefix, isJsonObject } from '@sectional/core'
 import {
@@ -28,7 +29,9 @@ export interface UserDocumentParts {
 
 /** Returns the coordinator with these rules for the database of users. Other databases are not affected. */
 export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentParts): Coordinator {
-  const wrapped: Pick<Coordinator, 'updateDocuments' | 'storeRevisions' | 'purgeDocuments'> = {
+  const wrapped: Pick<
+    Coordinator, 'updateDocuments' | 'storeRevisions' | 'updateLocalDocument' | 'purgeDocuments'
+  > = {
     updateDocuments: (db, writes, options, context) => db.name !== usersDatabase
       ? coordinator.updateDocuments(db, writes, options, context)
       : writeUsers(parts, writes, context, {
@@ -47,6 +50,10 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
         withBody: (write, body) => ({ ...write, body }),
         write: passed => coordinator.storeRevisions(db, passed, options, context),
       }),
+    updateLocalDocument: async (db, write, options, context) => {
+      if (db.name === usersDatabase) requireLocalWriter(db, options)
+      return coordinator.updateLocalDocument(db, write, options, context)
+    },
     purgeDocuments: async (db, requests, options, context) => {
       try {
         return await coordinator.purgeDocuments(db, requests, options, context)
@@ -128,6 +135,14 @@ const replicationForbidden: WriteOutcome = Object.freeze({
 function ownRefusal(db: DatabaseRecord, id: string, { user }: WriteOptions): WriteOutcome | null {
   if (user === undefined || user.name === null || isDatabaseAdmin(user, db)) return null
   return ownerOf(id) === user.name ? null : missing
+}
+
+/**
+ * Local documents are for administrators, because no rules check their content. The node itself writes none of them.
+ * @throws ApiError `not_server_admin`
+ */
+function requireLocalWriter(db: DatabaseRecord, { user }: WriteOptions): void {
+  if (user === undefined || !isDatabaseAdmin(user, db)) throw new ApiError('not_server_admin')
 }
 
 /**
