@@ -135,7 +135,7 @@ function withNewline(bytes: Uint8Array): Uint8Array {
  */
 function adapted(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
   const { prefer, origin: page } = request.exchange.headers
-  if (request.renewedSession !== null && headers['Set-Cookie'] === undefined) {
+  if (request.renewedSession !== null && headers['Set-Cookie'] === undefined && !mayBeShared(headers)) {
     headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request, services.crossOrigin)
   }
   if (services.options.framesLimited) {
@@ -143,6 +143,15 @@ function adapted(request: RequestContext, services: Services, headers: HttpHeade
   }
   const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
   return page === undefined ? kept : withCrossOrigin(request, services.crossOrigin.of(request.exchange.headers), kept)
+}
+
+const sharedDirective = /(?:^|[\s,])(?:public|s-maxage)(?![\w-])/i
+
+/** Returns whether shared caches may store the response and give it to others, so that it must not have a session. */
+function mayBeShared(headers: HttpHeaders): boolean {
+  return Object.entries(headers).some(
+    ([name, value]) => name.toLowerCase() === 'cache-control' && sharedDirective.test(String(value)),
+  )
 }
 
 const minimalHeaders =

@@ -45,11 +45,14 @@ function checkEngine(request: RequestContext): void {
   if (engine !== undefined && engine !== 'couch') throw new ApiError('bad_request', 'invalid_engine_extension')
 }
 
+/** `/_users` and `/_replicator` at the end of a name make it that of a system database too. */
+const systemName = /^_|\/_(?:users|replicator)$/
+
 function isPartitioned(request: RequestContext, name: string): boolean {
   const text = request.query.get('partitioned')
   if (text === undefined || text === 'false') return false
   if (text !== 'true') throw new ApiError('bad_request', 'Invalid `partitioned` parameter')
-  if (name.startsWith('_')) throw new ApiError('bad_request', 'Cannot partition a system database')
+  if (systemName.test(name)) throw new ApiError('bad_request', 'Cannot partition a system database')
   return true
 }
 

@@ -5,12 +5,13 @@
 import { localPrefix, mapBounded, type IdBound, type LocalDocument } from '@sectional/core'
 import { readJsonObject } from '../messages/body.ts'
 import { localRevision } from '../documents/local-writing.ts'
-import { directed, intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
+import { intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { listParameters, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
 import { listBody } from '../lists/list-request.ts'
 import { rowQueries } from '../lists/row-parameters.ts'
 import { ListWriter } from '../lists/list-writer.ts'
+import { isHidden, shownLocalDocuments } from '../lists/shown-local-documents.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -63,11 +64,9 @@ async function writeList(
     const inScope = requested === null ? null : intersect(requested, scope)
     const range = inScope === null ? null : withoutPrefix(inScope)
     if (range !== null) {
-      const documents = await services.coordinator.listLocalDocuments(request.database, {
-        ...directed(range, descending), descending, skip, limit, body: includeDocs, leaves: false,
-      }, request)
-      for await (const page of documents.rows) {
-        for (const document of page) await localRow(rows, document, includeDocs)
+      const shown = { range, descending, skip, limit, body: includeDocs }
+      for await (const document of shownLocalDocuments(services.coordinator, shown, request)) {
+        await localRow(rows, document, includeDocs)
       }
     }
   }
@@ -98,7 +97,8 @@ async function writeKeys(
 
 async function open(key: unknown, request: RequestContext, services: Services): Promise<LocalDocument | null> {
   if (typeof key !== 'string' || !key.startsWith(localPrefix)) return null
-  return services.coordinator.openLocalDocument(request.database, key.slice(localPrefix.length), {}, request)
+  const name = key.slice(localPrefix.length)
+  return isHidden(name) ? null : services.coordinator.openLocalDocument(request.database, name, {}, request)
 }
 
 function localRow(rows: ListWriter, document: LocalDocument, includeDocs: boolean): Promise<void> | undefined {

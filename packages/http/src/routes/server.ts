@@ -1,5 +1,5 @@
 /** Resources of the server: the welcome message, the icon, `_up`, `_uuids`, `_membership` and `_active_tasks`. */
-import { ApiError, type JsonObject } from '@sectional/core'
+import { ApiError, formatHttpTime, type JsonObject } from '@sectional/core'
 import { askNode } from '../configuration/node-questions.ts'
 import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -27,9 +27,13 @@ const icon = Buffer.from([
   'AAD//wAAgAEAAIABAACAAQAAgAEAAP//AACAAQAAgAEAAIABAACAAQAA//8AAIABAACAAQAAgAEAAIABAAD//wAA',
 ].join(''), 'base64')
 
+const iconSeconds = 31_536_000
+
 export function getIcon(request: RequestContext, services: Services): void {
   send(request, services, 200, {
-    ...plainHeaders(request, services), 'Content-Type': 'image/x-icon', 'Cache-Control': 'public, max-age=31536000',
+    ...plainHeaders(request, services), 'Content-Type': 'image/x-icon',
+    'Cache-Control': `public, max-age=${iconSeconds}`,
+    'Expires': formatHttpTime(services.runtime.clock.now() + iconSeconds * 1000),
   }, icon)
 }
 

@@ -161,6 +161,35 @@ describe('cookie sessions', () => {
     expect(await whoIs(cookieOf(renewing))).to.equal('admin')
   })
 
+  it('are not renewed by answers that shared caches may store and give to others', async () => {
+    const cookie = cookieOf(await login('admin', 'secret'))
+    await node.put('/db')
+    await node.put('/db/_design/d', {
+      shows: { s: '(doc, req) => ({ body: "x", headers: { [req.query.name]: req.query.value } })' },
+    })
+    await node.clock.advance(70_000)
+    const renews = async (path: string): Promise<boolean> => {
+      const answer = await node.get(path, { ...anonymous, cookie })
+      expect(answer.status, path).to.equal(200)
+      return answer.headers['set-cookie'] !== undefined
+    }
+    const show = '/db/_design/d/_show/s'
+    expect(await renews('/favicon.ico')).to.equal(false)
+    for (const value of ['public', 'max-age=5,Public', 'must-revalidate, s-maxage=60']) {
+      expect(await renews(`${show}?name=cache-control&value=${value}`), value).to.equal(false)
+    }
+    expect(await renews(`${show}?name=Cache-Control&value=private, max-age=60`)).to.equal(true)
+    expect(await renews('/_session')).to.equal(true)
+  })
+
+  it('take the first of several fields of a form, as CouchDB does', async () => {
+    const send = (body: string): Promise<Answer> => node.post(
+      '/_session', body, { ...anonymous, 'content-type': 'application/x-www-form-urlencoded' },
+    )
+    expect((await send('name=admin&password=secret&name=bob&password=x')).json).to.include({ ok: true, name: 'admin' })
+    expect((await send('name=bob&password=x&name=admin&password=secret')).status).to.equal(401)
+  })
+
   it('take attributes from the configuration', async () => {
     for (const [key, value] of [
       ['allow_persistent_cookies', 'false'], ['same_site', 'strict'], ['cookie_domain', 'db.example.org'],

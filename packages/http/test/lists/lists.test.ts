@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { compareUtf8 } from '@sectional/core'
-import { MemoryNode } from '../memory-node.ts'
+import { MemoryNode, type Answer } from '../memory-node.ts'
 
 const ids = ['_design/a', '_design/b', 'a', 'b', 'c', 'd', 'e', 'é', '😀', '￿']
 const sorted = ids.toSorted(compareUtf8)
@@ -282,6 +282,34 @@ describe('_local documents', () => {
     expect(picked.json.rows.map((row: any) => row.error ?? row.id)).to.deep.equal(['_local/d', 'not_found'])
     const { results } = (await node.post('/db/_local_docs/queries', { queries: [{ limit: 1 }] })).json
     expect(results[0].rows).to.have.length(1)
+  })
+
+  it('are not listed when servers write them for themselves, but can be opened', async () => {
+    const hidden = ['purge-', 'purge-a', 'purge-z', 'shard-sync-a-b', 'shard-sync-c']
+    const shown = ['a', 'purge', 'purge.', 'q', 'shard-sync', 'shard-sync.', 't']
+    for (const name of [...hidden, ...shown]) await node.put(`/db/_local/${name}`, { name })
+    const ids = ({ json }: Answer): string[] => json.rows.map(
+      (row: any) => row.error ?? row.id.slice('_local/'.length),
+    )
+    const list = async (query = ''): Promise<string[]> => ids(await node.get(`/db/_local_docs?${query}`))
+    expect(await list()).to.deep.equal(shown)
+    expect(await list('descending=true')).to.deep.equal(shown.toReversed())
+    for (let skip = 0; skip <= shown.length; skip++) {
+      for (let limit = 0; limit <= shown.length; limit++) {
+        expect(await list(`skip=${skip}&limit=${limit}`)).to.deep.equal(shown.slice(skip, skip + limit))
+        const reversed = shown.toReversed().slice(skip, skip + limit)
+        expect(await list(`skip=${skip}&limit=${limit}&descending=true`)).to.deep.equal(reversed)
+      }
+    }
+    expect(await list('startkey=%22_local/purge-a%22&endkey=%22_local/shard-sync-b%22&limit=3')).to.deep.equal([
+      'purge.', 'q', 'shard-sync',
+    ])
+    expect(await list('startkey=%22_local/purge-a%22&endkey=%22_local/purge-b%22')).to.deep.equal([])
+    expect(await list('key=%22_local/purge-a%22')).to.deep.equal([])
+    expect(ids(await node.post('/db/_local_docs', { keys: ['_local/purge-a', '_local/q'] }))).to.deep.equal([
+      'not_found', 'q',
+    ])
+    expect((await node.get('/db/_local/purge-a')).json.name).to.equal('purge-a')
   })
 })
 

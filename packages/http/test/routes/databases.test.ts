@@ -54,7 +54,13 @@ describe('databases', () => {
       ['placement=metro', 'The `placement` value should be in a format `zone:n`.'],
     ] as const) expect((await node.put(`/db?${query}`)).json).to.deep.equal({ error: 'bad_request', reason })
     expect((await node.put('/db?placement=a:1')).status).to.equal(501)
-    expect((await node.put('/_users?partitioned=true')).json.reason).to.equal('Cannot partition a system database')
+    for (const name of ['_users', '_replicator', 'x%2F_users', 'x%2Fy%2F_replicator']) {
+      const refused = await node.put(`/${name}?partitioned=true`)
+      expect([refused.status, refused.json.reason]).to.deep.equal([400, 'Cannot partition a system database'])
+    }
+    for (const name of ['x_users', '_users%2Fx', 'x%2F_users%2Fx', 'x%2F_user']) {
+      expect((await node.put(`/x${name}?partitioned=true`)).status, name).to.equal(201)
+    }
     expect((await node.put('/Capital')).json.error).to.equal('illegal_database_name')
     await node.put('/there')
     for (const name of ['there', 'Capital']) {

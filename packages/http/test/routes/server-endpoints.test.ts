@@ -12,7 +12,10 @@ describe('server endpoints', () => {
     expect(greeting).to.deep.include({
       couchdb: 'Welcome', uuid: 'c0ffee', vendor: { name: 'Sectional', version: '0.1.0' },
     })
-    expect((await node.get('/favicon.ico')).headers['content-type']).to.equal('image/x-icon')
+    expect((await node.get('/favicon.ico')).headers).to.include({
+      'content-type': 'image/x-icon', 'cache-control': 'public, max-age=31536000',
+      'expires': new Date(node.clock.now() + 31_536_000_000).toUTCString(),
+    })
   })
 
   it('tell load balancers when to stay away', async () => {
