@@ -48,7 +48,7 @@ export { databaseEventsDeclarations } from './database-events/database-events-op
 export type { DatabaseEventsParts } from './database-events/database-events.ts'
 export { parseEventId } from './database-events/event-document.ts'
 export type { DatabaseEvent } from './database-events/event-document.ts'
-export { userDocumentRefusal, userIdPrefix, usersDatabase } from './validation/user-document-rules.ts'
+export { hasUserDocuments, userDocumentRefusal, userIdPrefix, usersDatabase } from './validation/user-document-rules.ts'
 export { Upkeep } from './upkeep/upkeep.ts'
 export type { UpkeepParts } from './upkeep/upkeep.ts'
 export type { UpkeepOptions } from './upkeep/upkeep-options.ts'

@@ -19,6 +19,8 @@ export interface OperationContext {
   readonly requestId: string
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal
+  /** Address of the client, for records of what it did. Absent: the node itself causes the operation. */
+  readonly clientAddress?: string
 }
 
 /** The r of one read; undefined: a majority. Values above n can never be met; values below 1 act as 1. */

@@ -6,6 +6,15 @@ import { isJsonObject } from '@sectional/core'
 
 /** Name of the database of users. */
 export const usersDatabase = '_users'
+
+/**
+ * Returns whether a database has documents of users: `_users`, and those that a program keeps for itself. Only users in
+ * `_users` can log in, and only its documents have rules for their content.
+ */
+export function hasUserDocuments(name: string): boolean {
+  return name === usersDatabase || name.endsWith(`/${usersDatabase}`)
+}
+
 /** The id of a user's document is this prefix and the name of the user. */
 export const userIdPrefix = 'org.couchdb.user:'
 

@@ -3,7 +3,7 @@ import {
   ApiError, attachmentDigests, checkDocumentId, designPrefix, errorRegistry, formatRevision, parseRevision,
   revisionHash, type AttachmentRecord, type DocumentIdRules, type ErrorName, type ParsedDocument,
 } from '@sectional/core'
-import { usersDatabase, type DatabaseRecord, type DocumentWrite, type WriteOutcome } from '@sectional/cluster'
+import { hasUserDocuments, type DatabaseRecord, type DocumentWrite, type WriteOutcome } from '@sectional/cluster'
 import { FunctionError } from '../messages/function-error.ts'
 import { checkDesignDocument } from './design-document.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -97,7 +97,7 @@ export function writeQuorum({ method, query }: RequestContext): number | undefin
  * that no password waits in memory.
  */
 export function isBatched({ query, database }: RequestContext): boolean {
-  return query.get('batch') === 'ok' && database.name !== usersDatabase
+  return query.get('batch') === 'ok' && !hasUserDocuments(database.name)
 }
 
 /** Sends the response to `batch=ok`. */

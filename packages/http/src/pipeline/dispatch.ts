@@ -1,6 +1,6 @@
 /** Finds the route of a request, checks access to it, and runs its handler. */
 import { ApiError, checkDatabaseName, designPrefix, localPrefix } from '@sectional/core'
-import { usersDatabase, type DatabaseRecord } from '@sectional/cluster'
+import { hasUserDocuments, type DatabaseRecord } from '@sectional/cluster'
 import {
   requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
 } from '../authentication/authorization.ts'
@@ -139,7 +139,7 @@ function dispatchKnown(
   if (match === null) throw new ApiError('missing')
   const { idPrefix } = match.resource
   request.params = idPrefix === undefined ? match.params : [idPrefix + match.params[0], ...match.params.slice(1)]
-  if (database.name === usersDatabase
+  if (hasUserDocuments(database.name)
     && checkUserDocumentAccess(match.resource.name, request, services.options) === 'public') {
     return getPublicMembers(request, services)
   }

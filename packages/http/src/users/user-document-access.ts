@@ -1,5 +1,5 @@
 /**
- * Who may use which endpoints of the database of users. Members who are no administrators reach only the document that
+ * Who may use which endpoints of databases of users. Members who are no administrators reach only the document that
  * is their own. Everything that could show other documents, such as lists and functions of design documents, is for
  * administrators.
  */

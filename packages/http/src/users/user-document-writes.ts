@@ -6,9 +6,10 @@
  */
 import { ApiError, designPrefix, isJsonObject } from '@sectional/core'
 import {
-  usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions, type WriteOutcome,
+  hasUserDocuments, usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions,
+  type WriteOutcome,
 } from '@sectional/cluster'
-import { noOrigin, type Audit } from '../audit/audit.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { Accounts } from '../authentication/accounts.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
 import type { PasswordHasher } from '../authentication/password-hasher.ts'
@@ -27,23 +28,23 @@ export interface UserDocumentParts {
   readonly audit: Audit
 }
 
-/** Returns the coordinator with these rules for the database of users. Other databases are not affected. */
+/** Returns the coordinator with these rules for databases of users. Other databases are not affected. */
 export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentParts): Coordinator {
   const wrapped: Pick<
     Coordinator, 'updateDocuments' | 'storeRevisions' | 'updateLocalDocument' | 'purgeDocuments'
   > = {
-    updateDocuments: (db, writes, options, context) => db.name !== usersDatabase
+    updateDocuments: (db, writes, options, context) => !hasUserDocuments(db.name)
       ? coordinator.updateDocuments(db, writes, options, context)
-      : writeUsers(parts, writes, context, {
+      : writeUsers(parts, db, writes, context, {
         refusal: ({ id }) => ownRefusal(db, id, options),
         source: sourceOf(options),
         user: options.user?.name ?? null,
         withBody: ({ id, parent, deleted, attachments }, body) => documentWrite(id, parent, deleted, body, attachments),
         write: passed => coordinator.updateDocuments(db, passed, options, context),
       }),
-    storeRevisions: (db, writes, options, context) => db.name !== usersDatabase
+    storeRevisions: (db, writes, options, context) => !hasUserDocuments(db.name)
       ? coordinator.storeRevisions(db, writes, options, context)
-      : writeUsers(parts, writes, context, {
+      : writeUsers(parts, db, writes, context, {
         refusal: ({ id }) => ownRefusal(db, id, options) ?? replicationRefusal(db, options),
         source: sourceOf(options),
         user: options.user?.name ?? null,
@@ -51,14 +52,14 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
         write: passed => coordinator.storeRevisions(db, passed, options, context),
       }),
     updateLocalDocument: async (db, write, options, context) => {
-      if (db.name === usersDatabase) requireLocalWriter(db, options)
+      if (hasUserDocuments(db.name)) requireLocalWriter(db, options)
       return coordinator.updateLocalDocument(db, write, options, context)
     },
     purgeDocuments: async (db, requests, options, context) => {
       try {
         return await coordinator.purgeDocuments(db, requests, options, context)
       } finally {
-        if (db.name === usersDatabase) forgetAll(parts, requests)
+        forgetAll(parts, db, requests)
       }
     },
   }
@@ -81,39 +82,44 @@ interface UserWriteKind<Write> {
 
 /** Writes the documents that are not refused, and returns the outcomes of all in order. */
 async function writeUsers<Write extends UserWrite>(
-  parts: UserDocumentParts, writes: readonly Write[], { requestId, signal }: OperationContext,
+  parts: UserDocumentParts, db: DatabaseRecord, writes: readonly Write[], context: OperationContext,
   kind: UserWriteKind<Write>,
 ): Promise<readonly WriteOutcome[]> {
   const refusals = writes.map(write => write.id.startsWith(designPrefix) ? null : kind.refusal(write))
   const passed: Write[] = []
   for (const [index, write] of writes.entries()) {
     if (refusals[index] !== null) continue
-    signal.throwIfAborted()
+    context.signal.throwIfAborted()
     // One after the other, so that a request with many documents leaves threads to others.
     const body = write.id.startsWith(designPrefix) ? null : await withoutPassword(parts, write.body, kind.source)
     passed.push(body === null ? write : kind.withBody(write, body))
   }
   try {
     const outcomes = passed.length === 0 ? [] : await kind.write(passed)
-    auditUsers(parts.audit, passed, outcomes, kind.user, requestId)
+    if (db.name === usersDatabase) auditUsers(parts.audit, passed, outcomes, kind.user, context)
     const written = outcomes.values()
     return refusals.map(refusal => refusal ?? written.next().value!)
   } finally {
-    forgetAll(parts, passed)
+    forgetAll(parts, db, passed)
   }
 }
 
 function auditUsers(
   audit: Audit, writes: readonly { readonly id: string }[], outcomes: readonly WriteOutcome[], user: string | null,
-  requestId: string,
+  { requestId, clientAddress }: Pick<OperationContext, 'requestId' | 'clientAddress'>,
 ): void {
+  const origin = { user, address: clientAddress ?? null, requestId }
   for (const [index, { id }] of writes.entries()) {
     if (outcomes[index]?.kind !== 'written') continue
-    audit.record({ ...noOrigin, user, requestId, event: 'user_changed', details: { document: id } })
+    audit.record({ ...origin, event: 'user_changed', details: { document: id } })
   }
 }
 
-function forgetAll({ accounts }: UserDocumentParts, documents: readonly { readonly id: string }[]): void {
+/** Forgets the accounts of written documents. Only those of `_users` are accounts. */
+function forgetAll(
+  { accounts }: UserDocumentParts, db: DatabaseRecord, documents: readonly { readonly id: string }[],
+): void {
+  if (db.name !== usersDatabase) return
   for (const { id } of documents) {
     const name = ownerOf(id)
     if (name !== null) accounts.forget(name)

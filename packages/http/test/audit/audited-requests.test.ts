@@ -86,7 +86,7 @@ describe('audited requests', () => {
         database: 'db', admin_names: ['ann'], admin_roles: [], member_names: [], member_roles: ['staff'],
       }],
       ['database_created', ...by, { database: '_users', q: 8, n: 3, partitioned: false }],
-      ['user_changed', 'admin', null, 'request', { document: 'org.couchdb.user:ann' }],
+      ['user_changed', ...by, { document: 'org.couchdb.user:ann' }],
       ['configuration_changed', ...by, { action: 'set', ...setting, value: '****', persist: true }],
       ['configuration_changed', ...by, { action: 'delete', ...setting, persist: true }],
       ['database_deleted', ...by, { database: 'db', outcome: 'deleted' }],
