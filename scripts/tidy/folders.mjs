@@ -101,6 +101,7 @@ export const folders = {
     'anti-entropy': ['control', 'quorum', 'replicas'],
     'database-events': ['contracts', 'control', 'replicas'],
     'upkeep': ['contracts', 'control', 'replicas'],
+    'user-databases': ['contracts', 'control', 'validation'],
   },
   http: {
     'audit': [],

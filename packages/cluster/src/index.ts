@@ -49,6 +49,11 @@ export type { DatabaseEventsParts } from './database-events/database-events.ts'
 export { parseEventId } from './database-events/event-document.ts'
 export type { DatabaseEvent } from './database-events/event-document.ts'
 export { hasUserDocuments, userDocumentRefusal, userIdPrefix, usersDatabase } from './validation/user-document-rules.ts'
+export { UserDatabases } from './user-databases/user-databases.ts'
+export type {
+  UserDatabaseChange, UserDatabasesParts, UserDatabasesSettings,
+} from './user-databases/user-databases.ts'
+export { userDatabasesDeclarations } from './user-databases/user-databases-options.ts'
 export { Upkeep } from './upkeep/upkeep.ts'
 export type { UpkeepParts } from './upkeep/upkeep.ts'
 export type { UpkeepOptions } from './upkeep/upkeep-options.ts'

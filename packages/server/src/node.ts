@@ -3,8 +3,9 @@
  * so a node behaves the same in a process of its own, in a test and in the simulator.
  */
 import {
-  AntiEntropy, ControlPlaneNode, DatabaseEvents, DesignChangeNotices, Upkeep, createCoordinator,
-  databaseEventsDeclarations, defaultControlPlaneOptions, designDocumentDeclarations,
+  AntiEntropy, ControlPlaneNode, DatabaseEvents, DesignChangeNotices, Upkeep, UserDatabases,
+  createCoordinator, databaseEventsDeclarations, defaultControlPlaneOptions, designDocumentDeclarations,
+  userDatabasesDeclarations,
   type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type ControlPlaneParts, type Coordinator,
   type CoordinatorNode, type CoordinatorOptions, type IndexDirectory, type ReplicaDirectory,
 } from '@sectional/cluster'
@@ -16,7 +17,7 @@ import type { IndexReplica, NodeQuestion, PeerNetwork, ShardId, ShardReplica } f
 import type { OptionValues } from '@sectional/core/options'
 import type { LiveConfiguration } from './configuration/live-configuration.ts'
 import type { NodeOptions } from './configuration/node-options.ts'
-import { auditClusterChanges } from './information/cluster-audit.ts'
+import { auditClusterChanges, auditUserDatabase } from './information/cluster-audit.ts'
 import { SharedSettings } from './configuration/shared-settings.ts'
 import { HostedReplicas } from './hosting/hosted-replicas.ts'
 import { javascriptViews, type ViewFunctions } from './hosting/javascript-views.ts'
@@ -83,6 +84,7 @@ export interface Node {
 const secretBytes = 32
 const liveDeclarations = {
   ...httpDeclarations, ...databaseEventsDeclarations, ...designDocumentDeclarations, ...reduceDeclarations,
+  ...userDatabasesDeclarations,
 }
 
 export function createNode(runtime: Runtime, parts: NodeParts): Node {
@@ -207,9 +209,11 @@ class ComposedNode implements Node {
       enabled: () => this.#liveOptions.recordDatabaseEvents,
       replicas: () => this.#liveOptions.replicasPerShard,
     })
+    const userDatabases = this.#createUserDatabases(metadata, coordinator)
     this.#closers.push(
       () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(),
       () => designChanges.stop(), () => upkeep.stop(), () => databaseEvents.stop(),
+      () => userDatabases.stop(),
     )
     // Both must follow the metadata from its first state on: a replica that may have missed writes must not decide any.
     hosted.start(control)
@@ -220,6 +224,9 @@ class ComposedNode implements Node {
     this.#closers.push(auditClusterChanges(control, this.#audit), this.#followSettings(metadata))
     upkeep.start()
     databaseEvents.start()
+    userDatabases.start()
+    const unsubscribe = this.#parts.configuration.onChange(() => { userDatabases.look() })
+    this.#closers.push(async () => { unsubscribe() })
     await this.#serve(metadata, coordinator, databaseEvents, nodeInformation)
   }
 
@@ -314,6 +321,13 @@ class ComposedNode implements Node {
       onDesignWritten: incarnation => designChanges().announce(incarnation),
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),
+    })
+  }
+
+  #createUserDatabases(control: ControlPlane, coordinator: Coordinator): UserDatabases {
+    return new UserDatabases({
+      runtime: this.#runtime, control, coordinator, settings: this.#liveOptions,
+      onChange: change => auditUserDatabase(change, this.#audit),
     })
   }
 

@@ -1,7 +1,7 @@
 import { DatabaseMap, adminOnlySecurity, type ClusterState, type DatabaseRecord } from '@sectional/cluster'
 import type { AuditEvent } from '@sectional/http'
 import { expect } from 'chai'
-import { auditClusterChanges } from '../src/information/cluster-audit.ts'
+import { auditClusterChanges, auditUserDatabase } from '../src/information/cluster-audit.ts'
 
 const node = (name: string, address = `${name}:1`) => ({ name, address, zone: null })
 
@@ -52,6 +52,21 @@ describe('the audit of the cluster', () => {
         database: 'x', removed: ['00000000-ffffffff b (filling)'], added: ['00000000-ffffffff b'],
       }],
       ['replicas_changed', { database: 'x', removed: ['00000000-ffffffff a'], added: [] }],
+    ])
+  })
+
+  it('has changes of the databases of users', () => {
+    const seen: AuditEvent[] = []
+    const audit = { record: (event: AuditEvent) => { seen.push(event) } }
+    auditUserDatabase({ kind: 'created', database: 'u', q: 1, n: 3 }, audit)
+    auditUserDatabase({ kind: 'secured', database: 'u', security: { admins: { names: ['ann'] } } }, audit)
+    auditUserDatabase({ kind: 'deleted', database: 'u', outcome: 'deleted' }, audit)
+    expect(seen.map(({ event, user, details }) => [event, user, details])).to.deep.equal([
+      ['database_created', null, { database: 'u', q: 1, n: 3, partitioned: false }],
+      ['security_changed', null, {
+        database: 'u', admin_names: ['ann'], admin_roles: [], member_names: [], member_roles: [],
+      }],
+      ['database_deleted', null, { database: 'u', outcome: 'deleted' }],
     ])
   })
 })

@@ -5,6 +5,7 @@
 import { ApiError, isJsonObject } from '@sectional/core'
 import { parseTimeToLive } from '@sectional/cluster'
 import { originOf } from '../audit/audit.ts'
+import { securityDetails } from '../audit/security-details.ts'
 import { checkSecurityShape, requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { parseBodyObject, readJson, readJsonBytes } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
@@ -30,21 +31,10 @@ export async function putSecurity(request: RequestContext, services: Services): 
   }
   await createDatabaseOf(request.database)
   await services.control.setSecurity(request.database.name, security)
-  const { admins, members = security['readers'] } = security
   services.audit.record({
-    ...originOf(request), event: 'security_changed',
-    details: {
-      database: request.database.name,
-      admin_names: texts(admins, 'names'), admin_roles: texts(admins, 'roles'),
-      member_names: texts(members, 'names'), member_roles: texts(members, 'roles'),
-    },
+    ...originOf(request), event: 'security_changed', details: securityDetails(request.database.name, security),
   })
   sendJson(request, services, 200, { ok: true })
-}
-
-/** Returns names or roles of a security object whose shape was checked. */
-function texts(people: unknown, list: 'names' | 'roles'): readonly string[] {
-  return isJsonObject(people) ? people[list] as string[] | undefined ?? [] : []
 }
 
 export function getRevisionsLimit(request: RequestContext, services: Services): void {

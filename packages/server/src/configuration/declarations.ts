@@ -1,6 +1,7 @@
 /** All options of a node: the combined tables of the packages. */
 import {
   controlDeclarations, databaseDeclarations, databaseEventsDeclarations, designDocumentDeclarations,
+  userDatabasesDeclarations,
 } from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
 import {
@@ -14,8 +15,7 @@ import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 
 const tables = [
   nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, httpsDeclarations,
-  databaseEventsDeclarations,
-  designDocumentDeclarations, reduceDeclarations,
+  databaseEventsDeclarations, userDatabasesDeclarations, designDocumentDeclarations, reduceDeclarations,
   compactionDeclarations, indexDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
 ]
 

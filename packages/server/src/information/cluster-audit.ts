@@ -1,9 +1,12 @@
 /**
  * Records changes of the cluster in the audit stream: members, and the nodes that hold replicas. Each node records the
- * changes when it learns them. The state that it finds at its start is not a change.
+ * changes when it learns them. The state that it finds at its start is not a change. The databases of users are
+ * recorded by the node that changes them.
  */
-import { DatabaseMap, type ClusterState, type ControlPlane, type DatabaseRecord } from '@sectional/cluster'
-import { noOrigin, type Audit, type AuditEvent } from '@sectional/http'
+import {
+  DatabaseMap, type ClusterState, type ControlPlane, type DatabaseRecord, type UserDatabaseChange,
+} from '@sectional/cluster'
+import { noOrigin, securityDetails, type Audit, type AuditEvent } from '@sectional/http'
 
 type Details = AuditEvent['details']
 
@@ -17,6 +20,22 @@ export function auditClusterChanges(
     before = state
   })
   return async () => { unsubscribe() }
+}
+
+export function auditUserDatabase(change: UserDatabaseChange, audit: Audit): void {
+  const { kind, database } = change
+  switch (kind) {
+    case 'created': {
+      const details = { database, q: change.q, n: change.n, partitioned: false }
+      return audit.record({ ...noOrigin, event: 'database_created', details })
+    }
+    case 'deleted':
+      return audit.record({ ...noOrigin, event: 'database_deleted', details: { database, outcome: change.outcome } })
+    case 'secured': {
+      const details = securityDetails(database, change.security)
+      return audit.record({ ...noOrigin, event: 'security_changed', details })
+    }
+  }
 }
 
 function recordChanges(before: ClusterState, after: ClusterState, audit: Audit): void {

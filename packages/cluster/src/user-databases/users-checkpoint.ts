@@ -1,0 +1,85 @@
+/**
+ * The position up to which the changes of `_users` have been carried out. It is a local document of `_users`, so it is
+ * replicated, and lost together with the users.
+ */
+import { decodeSinceToken, isJsonObject, parseJson } from '@sectional/core'
+import type { Since } from '@sectional/core'
+import type { Runtime, Timer } from '@sectional/runtime'
+import type { Coordinator, OperationContext } from '../contracts/coordinator.ts'
+import type { DatabaseRecord } from '../control/cluster-state.ts'
+
+/** The id without `_local/`. */
+const id = 'couch_peruser'
+
+export interface UsersCheckpointParts {
+  readonly runtime: Pick<Runtime, 'clock' | 'log'>
+  readonly coordinator: Pick<Coordinator, 'openLocalDocument' | 'updateLocalDocument'>
+  /** The database of users. */
+  readonly users: DatabaseRecord
+  /** The prefix of the databases. A position that was reached with another prefix does not count. */
+  readonly prefix: string
+  readonly delayMs: number
+  readonly context: OperationContext
+}
+
+export class UsersCheckpoint {
+  readonly #parts: UsersCheckpointParts
+  #revision = 0
+  /** Present while a save is waiting or running. */
+  #timer: Timer | undefined
+  #unsaved = false
+  #saving: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(parts: UsersCheckpointParts) {
+    this.#parts = parts
+  }
+
+  async load(): Promise<Exclude<Since, { readonly kind: 'malformed' }>> {
+    const { coordinator, users, prefix, context } = this.#parts
+    const stored = await coordinator.openLocalDocument(users, id, {}, context)
+    this.#revision = stored?.revision ?? 0
+    const content: unknown = stored?.body == null ? undefined : parseJson(stored.body)
+    if (!isJsonObject(content) || content['database_prefix'] !== prefix) return { kind: 'start' }
+    const since = decodeSinceToken(String(content['since']))
+    return since.kind === 'malformed' ? { kind: 'start' } : since
+  }
+
+  /** Saves a position after the delay. @param position returns the position at that time */
+  moved(position: () => string): void {
+    this.#unsaved = true
+    this.#schedule(position)
+  }
+
+  /** Saves nothing more. What was not saved is repeated later. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#timer?.cancel()
+    await this.#saving
+  }
+
+  #schedule(position: () => string): void {
+    if (this.#closed || this.#timer !== undefined || !this.#unsaved) return
+    const { runtime: { clock, log }, delayMs } = this.#parts
+    this.#timer = clock.setTimer(delayMs, () => {
+      this.#unsaved = false
+      this.#saving = this.#save(position)
+        .catch((error: unknown) => {
+          this.#unsaved = true
+          log.debug({ error: String(error) }, 'the position in the changes of users was not saved; trying again')
+        })
+        .then(() => {
+          this.#timer = undefined
+          this.#schedule(position)
+        })
+    })
+  }
+
+  async #save(position: () => string): Promise<void> {
+    const { coordinator, users, prefix, context } = this.#parts
+    const body = Buffer.from(JSON.stringify({ database_prefix: prefix, since: position() }))
+    const write = { id, revision: this.#revision + 1, body, mustExist: false }
+    await coordinator.updateLocalDocument(users, write, {}, context)
+    this.#revision++
+  }
+}
