@@ -192,6 +192,16 @@ describe('databases of users', () => {
     expect(attempts[3]! - attempts[0]!).to.be.within(3500, 4000)
   })
 
+  it('are created, later, on a node that may wait for no more changes', async () => {
+    cluster = await running(1, enabled, { coordinator: { watchesMax: 0 } })
+    for (const user of ['ann', 'bob']) {
+      await write(cluster, 1, user)
+      await has(cluster, 1, user)
+    }
+    const { body } = await cluster.send(1, 'GET', '/_users/_local/couch_peruser')
+    expect(body).to.include({ database_prefix: 'userdb-' })
+  })
+
   it('do not hold up others when they cannot be created', async () => {
     cluster = await running(1)
     const long = 'x'.repeat(200)

@@ -9,14 +9,14 @@ import { ApiError, checkDatabaseName, mapBounded } from '@sectional/core'
 import type { ChangeRow } from '@sectional/core'
 import { sleep } from '@sectional/runtime'
 import type { Runtime, Timer } from '@sectional/runtime'
-import type { Coordinator } from '../contracts/coordinator.ts'
+import type { ChangesFeed, Coordinator } from '../contracts/coordinator.ts'
 import type { DatabaseRecord, DatabaseSecurity } from '../control/cluster-state.ts'
 import type { ControlPlane } from '../control/control-plane.ts'
 import { usersDatabase } from '../validation/user-document-rules.ts'
 import { userDatabaseName, userOf, withoutUser, withUser } from './user-database.ts'
 import { defaultUserDatabasesOptions } from './user-databases-options.ts'
 import type { UserDatabasesOptions } from './user-databases-options.ts'
-import { UsersCheckpoint } from './users-checkpoint.ts'
+import { positionOf, UsersCheckpoint } from './users-checkpoint.ts'
 
 /** The values of the options `couch_peruser/*` and of `cluster/n`. */
 export interface UserDatabasesSettings {
@@ -110,7 +110,10 @@ export class UserDatabases {
     })
   }
 
-  /** Reads the changes of `_users` from the checkpoint on, and waits for further ones, until the work ends. */
+  /**
+   * Reads the changes of `_users` from the checkpoint on, and waits for further ones until the work ends. Present
+   * changes are read first, because a node whose clients follow too many feeds may refuse to wait for changes.
+   */
   async #read(work: Work, onProgress: () => void): Promise<void> {
     const { coordinator, control, runtime } = this.#parts
     // Replicas may have moved since the last attempt.
@@ -120,21 +123,32 @@ export class UserDatabases {
     const checkpoint = new UsersCheckpoint({
       runtime, coordinator, users, prefix: work.prefix, delayMs: this.#options.checkpointMs, context,
     })
-    const since = await checkpoint.load()
-    const options = { since, descending: false, limit: null, body: false, follow: true }
-    const feed = await coordinator.openChanges(users, options, context)
+    let since = await checkpoint.load()
     try {
-      for (let event = await feed.next(); event !== null; event = await feed.next()) {
-        onProgress()
-        if (event.kind === 'caught-up') continue
-        await this.#apply(work, event.rows)
+      for (const follow of [false, true]) {
+        const options = { since, descending: false, limit: null, body: false, follow }
+        const feed = await coordinator.openChanges(users, options, context)
+        try {
+          await this.#take(work, feed, checkpoint, onProgress)
+        } finally {
+          await feed.close()
+        }
         if (work.abort.signal.aborted) return
-        for (const row of event.rows) feed.take(event, row)
-        checkpoint.moved(() => feed.token())
+        since = positionOf(feed.token())
       }
     } finally {
       await checkpoint.close()
-      await feed.close()
+    }
+  }
+
+  async #take(work: Work, feed: ChangesFeed, checkpoint: UsersCheckpoint, onProgress: () => void): Promise<void> {
+    for (let event = await feed.next(); event !== null; event = await feed.next()) {
+      onProgress()
+      if (event.kind === 'caught-up') continue
+      await this.#apply(work, event.rows)
+      if (work.abort.signal.aborted) return
+      for (const row of event.rows) feed.take(event, row)
+      checkpoint.moved(() => feed.token())
     }
   }
 

@@ -11,6 +11,8 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 /** The id without `_local/`. */
 const id = 'couch_peruser'
 
+type Position = Exclude<Since, { readonly kind: 'malformed' }>
+
 export interface UsersCheckpointParts {
   readonly runtime: Pick<Runtime, 'clock' | 'log'>
   readonly coordinator: Pick<Coordinator, 'openLocalDocument' | 'updateLocalDocument'>
@@ -28,6 +30,7 @@ export class UsersCheckpoint {
   /** Present while a save is waiting or running. */
   #timer: Timer | undefined
   #unsaved = false
+  #position: () => string = () => ''
   #saving: Promise<void> = Promise.resolve()
   #closed = false
 
@@ -35,51 +38,61 @@ export class UsersCheckpoint {
     this.#parts = parts
   }
 
-  async load(): Promise<Exclude<Since, { readonly kind: 'malformed' }>> {
+  async load(): Promise<Position> {
     const { coordinator, users, prefix, context } = this.#parts
     const stored = await coordinator.openLocalDocument(users, id, {}, context)
     this.#revision = stored?.revision ?? 0
     const content: unknown = stored?.body == null ? undefined : parseJson(stored.body)
     if (!isJsonObject(content) || content['database_prefix'] !== prefix) return { kind: 'start' }
-    const since = decodeSinceToken(String(content['since']))
-    return since.kind === 'malformed' ? { kind: 'start' } : since
+    return positionOf(String(content['since']))
   }
 
   /** Saves a position after the delay. @param position returns the position at that time */
   moved(position: () => string): void {
+    this.#position = position
     this.#unsaved = true
-    this.#schedule(position)
+    this.#schedule()
   }
 
-  /** Saves nothing more. What was not saved is repeated later. */
+  /** Saves what is not saved yet, unless the work was aborted. What is not saved is repeated later. */
   async close(): Promise<void> {
     this.#closed = true
     this.#timer?.cancel()
     await this.#saving
+    if (this.#unsaved && !this.#parts.context.signal.aborted) await this.#saveNow()
   }
 
-  #schedule(position: () => string): void {
+  #schedule(): void {
     if (this.#closed || this.#timer !== undefined || !this.#unsaved) return
-    const { runtime: { clock, log }, delayMs } = this.#parts
-    this.#timer = clock.setTimer(delayMs, () => {
-      this.#unsaved = false
-      this.#saving = this.#save(position)
-        .catch((error: unknown) => {
-          this.#unsaved = true
-          log.debug({ error: String(error) }, 'the position in the changes of users was not saved; trying again')
-        })
-        .then(() => {
-          this.#timer = undefined
-          this.#schedule(position)
-        })
+    this.#timer = this.#parts.runtime.clock.setTimer(this.#parts.delayMs, () => {
+      this.#saving = this.#saveNow().then(() => {
+        this.#timer = undefined
+        this.#schedule()
+      })
     })
   }
 
-  async #save(position: () => string): Promise<void> {
+  async #saveNow(): Promise<void> {
+    this.#unsaved = false
+    try {
+      await this.#save(this.#position())
+    } catch (error) {
+      this.#unsaved = true
+      this.#parts.runtime.log.debug({ error: String(error) }, 'the position in the changes of users was not saved')
+    }
+  }
+
+  async #save(since: string): Promise<void> {
     const { coordinator, users, prefix, context } = this.#parts
-    const body = Buffer.from(JSON.stringify({ database_prefix: prefix, since: position() }))
+    const body = Buffer.from(JSON.stringify({ database_prefix: prefix, since }))
     const write = { id, revision: this.#revision + 1, body, mustExist: false }
     await coordinator.updateLocalDocument(users, write, {}, context)
     this.#revision++
   }
+}
+
+/** Returns the beginning for a token that is none. */
+export function positionOf(token: string): Position {
+  const since = decodeSinceToken(token)
+  return since.kind === 'malformed' ? { kind: 'start' } : since
 }
