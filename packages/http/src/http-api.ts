@@ -176,7 +176,7 @@ class Pipeline {
         isIdentified = true
         request.user = user
         request.renewedSession = renewed
-        requireSameSite(request, services.crossOrigin.of(request.exchange.headers))
+        requireSameSite(request, services.crossOrigin.of(request.exchange))
         if (carriesBody(exchange)) this.#expectBody(request)
         await dispatch(this.#routes, request, services)
       }
@@ -205,8 +205,8 @@ class Pipeline {
   /** Answers a CORS preflight, which browsers send without credentials. */
   #answerPreflight(request: RequestContext): boolean {
     const services = this.#services
-    const { headers: asked } = request.exchange
-    const headers = request.method === 'OPTIONS' ? preflightHeaders(request, services.crossOrigin.of(asked)) : null
+    const { exchange, method } = request
+    const headers = method === 'OPTIONS' ? preflightHeaders(request, services.crossOrigin.of(exchange)) : null
     if (headers === null) return false
     request.route = 'preflight'
     sendPreflight(request, services, headers)

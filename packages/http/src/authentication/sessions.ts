@@ -118,7 +118,7 @@ export class Sessions {
   /** Returns the Set-Cookie header. @param value an empty value ends the session in the browser */
   header(value: string, { exchange }: RequestContext, crossOrigin: CrossOriginHosts): string {
     const { clock, options } = this.#parts
-    return sessionCookieHeader(value, options, clock.now(), exchange.encrypted, crossOrigin.of(exchange.headers))
+    return sessionCookieHeader(value, options, clock.now(), exchange.encrypted, crossOrigin.of(exchange))
   }
 
   /** Returns whole seconds, like the time in the cookie. */

@@ -7,6 +7,7 @@ import { Query } from '../request/query.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
+import type { HttpOptions } from '../settings/http-options.ts'
 import { insecureRule, type RewrittenPath } from './rewrite-rules.ts'
 import { RewrittenExchange } from '../request/rewritten-exchange.ts'
 
@@ -44,7 +45,8 @@ const reservedPrefixes = ['x-auth-couchdb-', 'x-forwarded-']
 export function rewriteRequest(
   request: RequestContext, { segments, query }: RewrittenPath, changes: RewriteChanges, services: Services,
 ): void {
-  const { options: { secureRewrites, uriLengthMax } } = services
+  const { options } = services
+  const { secureRewrites, uriLengthMax } = options
   const { database, exchange, params: [design] } = request
   const path = normalized([database.name, '_design', design!, ...segments])
   if (secureRewrites && path[0] !== database.name) throw insecureRule()
@@ -56,7 +58,7 @@ export function rewriteRequest(
   const method = changes.method ?? (request.head ? 'HEAD' : request.method)
   requireSameSiteRewrite(request, method)
   const body = changes.body ?? null
-  const headers = headersOf(exchange, request.rewrites === 0, changes.headers ?? {}, body)
+  const headers = headersOf(exchange, request.rewrites === 0, changes.headers ?? {}, body, options)
   request.rewrite(new RewrittenExchange(exchange, { method, target, headers, body }), path, new Query(query))
 }
 
@@ -80,13 +82,13 @@ function targetOf(path: readonly string[], query: RewrittenPath['query']): strin
 
 function headersOf(
   { headers, target }: HttpExchange, isFirst: boolean, changed: Readonly<Record<string, string>>,
-  body: Uint8Array | null,
+  body: Uint8Array | null, options: HttpOptions,
 ): HttpExchange['headers'] {
   const all = { ...headers }
   if (isFirst) all[requestedPath] = target
   for (const [given, value] of Object.entries(changed)) {
     const name = given.toLowerCase()
-    if (reservedHeaders.has(name) || reservedPrefixes.some(prefix => name.startsWith(prefix))) {
+    if (isReserved(name, options)) {
       throw new FunctionError(500, 'rewrite_error', `A rewrite must not set the header ${JSON.stringify(given)}.`)
     }
     all[name] = value
@@ -96,4 +98,10 @@ function headersOf(
   return {
     ...all, 'content-length': String(body.length), 'transfer-encoding': undefined, 'content-encoding': undefined,
   }
+}
+
+function isReserved(name: string, options: HttpOptions): boolean {
+  const { forwardedHostHeader, forwardedProtoHeader, forwardedSslHeader } = options
+  return reservedHeaders.has(name) || reservedPrefixes.some(prefix => name.startsWith(prefix))
+    || name === forwardedHostHeader || name === forwardedProtoHeader || name === forwardedSslHeader
 }

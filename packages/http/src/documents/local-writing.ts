@@ -14,7 +14,7 @@ export async function writeLocalDocument(
   name: string, named: string | null, document: ParsedDocument, request: RequestContext, services: Services,
 ): Promise<void> {
   const outcome = await updateLocal(name, named, document, request, services, request)
-  const headers = { Location: location(request, request.database.name, localPrefix + name) }
+  const headers = { Location: location(request, services, request.database.name, localPrefix + name) }
   answerLocal(name, outcome.revision, outcome.accepted ? 202 : document.deleted ? 200 : 201, headers, request, services)
 }
 

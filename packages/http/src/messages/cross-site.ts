@@ -80,7 +80,7 @@ function comesFromSameOrigin(request: RequestContext): boolean | undefined {
   if (!URL.canParse(page)) return false
   const { protocol, host } = new URL(page)
   // Pages of other sites cannot set either header.
-  return [request.header('host'), request.header('x-forwarded-host')].some(own => {
+  return [request.header('host'), request.forwardedHost].some(own => {
     const url = `${protocol}//${own}`
     return own !== undefined && URL.canParse(url) && new URL(url).host === host
   })

@@ -2,7 +2,7 @@
 import type { ApiError } from '@sectional/core'
 import { origin } from './response.ts'
 import type { RequestContext } from '../request/request-context.ts'
-import type { HttpOptions } from '../settings/http-options.ts'
+import type { Services } from '../services/services.ts'
 
 const html = /(?:^|[\s,])text\/html\b/i
 const machineReadable = /application\/json\b|\*\/\*/i
@@ -13,10 +13,12 @@ const machineReadable = /application\/json\b|\*\/\*/i
  * reason.
  */
 export function loginRedirect(
-  request: RequestContext, { loginPath }: Pick<HttpOptions, 'loginPath'>, { status, reason }: ApiError,
+  request: RequestContext, services: Pick<Services, 'options'>, { status, reason }: ApiError,
 ): string | null {
+  const { loginPath } = services.options
   const accept = request.header('accept') ?? ''
   if (status !== 401 || loginPath === '' || !html.test(accept) || machineReadable.test(accept)) return null
   const path = `/${request.segments.join('/')}`
-  return `${origin(request)}${loginPath}?return=${encodeURIComponent(path)}&reason=${encodeURIComponent(reason)}`
+  const query = `return=${encodeURIComponent(path)}&reason=${encodeURIComponent(reason)}`
+  return `${origin(request, services)}${loginPath}?${query}`
 }

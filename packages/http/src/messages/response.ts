@@ -2,6 +2,7 @@
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
 import { withCrossOrigin } from './cross-origin.ts'
 import { frameOptions } from './frame-options.ts'
+import { addressedOrigin } from '../request/forwarded-headers.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -139,10 +140,10 @@ function adapted(request: RequestContext, services: Services, headers: HttpHeade
     headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request, services.crossOrigin)
   }
   if (services.options.framesLimited) {
-    headers['X-Frame-Options'] = frameOptions(services.options, origin(request))
+    headers['X-Frame-Options'] = frameOptions(services.options, origin(request, services))
   }
   const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
-  return page === undefined ? kept : withCrossOrigin(request, services.crossOrigin.of(request.exchange.headers), kept)
+  return page === undefined ? kept : withCrossOrigin(request, services.crossOrigin.of(request.exchange), kept)
 }
 
 const sharedDirective = /(?:^|[\s,])(?:public|s-maxage)(?![\w-])/i
@@ -177,16 +178,13 @@ export function matchesTag(request: RequestContext, etag: string): boolean {
 }
 
 /** Returns the absolute URL of a path, with the host and scheme that the client used. */
-export function location(request: RequestContext, ...segments: string[]): string {
-  return origin(request) + segments.map(segment => `/${encodeSegment(segment)}`).join('')
+export function location(request: RequestContext, services: Services, ...segments: string[]): string {
+  return origin(request, services) + segments.map(segment => `/${encodeSegment(segment)}`).join('')
 }
 
-export function origin(request: RequestContext): string {
-  const { headers, encrypted } = request.exchange
-  const secure = headers['x-forwarded-ssl'] === 'on' || headers['x-forwarded-proto'] === 'https'
-    || (encrypted && headers['x-forwarded-proto'] === undefined)
-  const host = headers['x-forwarded-host'] ?? headers['host'] ?? 'localhost'
-  return `${secure ? 'https' : 'http'}://${host}`
+/** Returns scheme and host by which the client addressed this server. */
+export function origin({ exchange }: RequestContext, { options }: Pick<Services, 'options'>): string {
+  return addressedOrigin(exchange, options)
 }
 
 /**

@@ -173,7 +173,7 @@ const encodedDesign = /\/_design%2f/i
 function redirectToPlainSlash(request: RequestContext, services: Services): void {
   const { path, search } = splitTarget(request.exchange.target)
   const plain = path.replace(encodedDesign, '/_design/')
-  sendRedirect(request, services, 301, `${origin(request)}${plain}${search === '' ? '' : `?${search}`}`)
+  sendRedirect(request, services, 301, `${origin(request, services)}${plain}${search === '' ? '' : `?${search}`}`)
 }
 
 function handle(resource: Resource, request: RequestContext, services: Services): void | Promise<void> {

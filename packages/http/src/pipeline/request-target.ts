@@ -40,5 +40,6 @@ export function readRequest(
   const query = Query.parse(search)
   const request = new RequestContext(exchange, requestId, methodOf(exchange), segments, query, startedAt)
   request.clientAddress = clientAddress(exchange, options)
+  request.forwardedHost = exchange.headers[options.forwardedHostHeader]
   return request
 }

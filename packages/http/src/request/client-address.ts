@@ -35,6 +35,11 @@ export function clientAddress(
   return client
 }
 
+/** Returns whether the address of a connection is that of a trusted proxy. */
+export function isTrustedProxy(remoteAddress: string, trusted: readonly string[]): boolean {
+  return isTrusted(plain(remoteAddress), trusted)
+}
+
 /** Returns an IPv4 address, which sockets for both families write as an IPv6 address, in its own form. */
 function plain(address: string): string {
   return address.startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address

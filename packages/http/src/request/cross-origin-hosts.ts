@@ -1,7 +1,9 @@
+import type { HttpExchange } from '@sectional/runtime'
 import type { Configuration } from '../settings/configuration.ts'
 import { crossOriginDeclarations, crossOriginHost } from '../settings/cross-origin-options.ts'
 import type { CrossOriginValues } from '../settings/cross-origin-options.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
+import { addressedHost } from './forwarded-headers.ts'
 
 /** The options of cross-origin requests to one host. */
 export type CrossOriginOptions = CrossOriginValues & Pick<HttpOptions, 'crossOriginEnabled'>
@@ -27,10 +29,10 @@ export class CrossOriginHosts {
     }
   }
 
-  /** Returns the options for requests with these headers. */
-  of(headers: Readonly<Record<string, string | undefined>>): CrossOriginOptions {
+  /** Returns the options for requests to the same host. */
+  of(exchange: Pick<HttpExchange, 'remoteAddress' | 'headers'>): CrossOriginOptions {
     if (this.#hosts.size === 0) return this.#options
-    const host = (headers['x-forwarded-host'] ?? headers['host'] ?? '').toLowerCase().replace(/:\d+$/, '')
+    const host = (addressedHost(exchange, this.#options) ?? '').toLowerCase().replace(/:\d+$/, '')
     const values = this.#hosts.get(host)
     if (values === undefined) return this.#options
     const {

@@ -21,6 +21,8 @@ export class RequestContext {
   readonly requestId: string
   /** Address of the client, which is not that of the connection behind a trusted proxy. */
   clientAddress: string
+  /** The host that a proxy names as the one that its client addressed. Every client can send it. */
+  forwardedHost: string | undefined
   /** How often the request was rewritten. */
   rewrites = 0
   /** Monotonic milliseconds. */

@@ -1,6 +1,7 @@
 import type { HttpExchange } from '@sectional/runtime'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
+import { addressedHost } from './forwarded-headers.ts'
 import { RewrittenExchange } from './rewritten-exchange.ts'
 import {
   bySpecificity, parseVirtualHost, virtualHostsSection, virtualTarget, type VirtualHost,
@@ -9,13 +10,15 @@ import {
 /** The header with which handlers see the target that the client sent to a virtual host. */
 export const virtualHostPath = 'x-couchdb-vhost-path'
 
+type VirtualHostOptions = Pick<HttpOptions, 'virtualHostGlobals' | 'forwardedHostHeader' | 'trustedProxies'>
+
 /** The rules of `[vhosts]`, which can be changed while the node runs. */
 export class VirtualHosts {
   readonly #configuration: Configuration
-  readonly #options: Pick<HttpOptions, 'virtualHostGlobals'>
+  readonly #options: VirtualHostOptions
   #rules: readonly VirtualHost[] = []
 
-  constructor(configuration: Configuration, options: Pick<HttpOptions, 'virtualHostGlobals'>) {
+  constructor(configuration: Configuration, options: VirtualHostOptions) {
     this.#configuration = configuration
     this.#options = options
     this.refresh()
@@ -37,7 +40,7 @@ export class VirtualHosts {
   resolve(exchange: HttpExchange): HttpExchange {
     if (this.#rules.length === 0) return exchange
     const { method, headers, target } = exchange
-    const host = headers['x-forwarded-host'] ?? headers['host']
+    const host = addressedHost(exchange, this.#options)
     const mapped = virtualTarget(this.#rules, host, target, this.#options.virtualHostGlobals)
     if (mapped === null) return exchange
     return new RewrittenExchange(exchange, {

@@ -158,7 +158,7 @@ export async function putAttachment(request: RequestContext, services: Services)
     { id, parent, deleted: base.deleted, body: base.body, attachments }, request, services, request,
   )
   sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), {
-    Location: location(request, request.database.name, id, name),
+    Location: location(request, services, request.database.name, id, name),
   })
 }
 

@@ -27,7 +27,7 @@ export async function putDatabase(request: RequestContext, services: Services): 
     ...originOf(request), event: 'database_created', details: { database: name, q, n, partitioned },
   })
   if (options.defaultSecurity !== 'admin_only' && name !== usersDatabase) await control.setSecurity(name, {})
-  sendJson(request, services, 201, { ok: true }, { Location: location(request, name) })
+  sendJson(request, services, 201, { ok: true }, { Location: location(request, services, name) })
 }
 
 function positive(request: RequestContext, parameter: 'q' | 'n', fallback: number, max = Infinity): number {

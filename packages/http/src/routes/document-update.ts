@@ -63,7 +63,7 @@ async function putReplicated(
 function answerPut(
   id: string, { revision, accepted }: Written, deleted: boolean, request: RequestContext, services: Services,
 ): void {
-  const headers = { ETag: documentTag(revision), Location: location(request, request.database.name, id) }
+  const headers = { ETag: documentTag(revision), Location: location(request, services, request.database.name, id) }
   sendJsonText(request, services, accepted ? 202 : deleted ? 200 : 201, writtenBody(id, revision), headers)
 }
 
@@ -87,7 +87,8 @@ export async function postDocument(request: RequestContext, services: Services):
   if (isBatched(request)) return acceptBatched(edit, request, services)
   const { revision, accepted } = await update(edit, request, services, request)
   const headers = {
-    Location: location(request, database.name, id), ...(document.id === null ? {} : { ETag: documentTag(revision) }),
+    Location: location(request, services, database.name, id),
+    ...(document.id === null ? {} : { ETag: documentTag(revision) }),
   }
   sendJsonText(request, services, accepted ? 202 : 201, writtenBody(id, revision), headers)
 }

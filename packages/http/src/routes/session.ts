@@ -107,5 +107,5 @@ function answer(request: RequestContext, services: Services, { status, body, coo
   if (next === undefined) return sendJson(request, services, status, body, headers)
   // Only paths on this server are allowed. The origin is prepended, so `//host` leads to no other host.
   if (!next.startsWith('/')) throw new ApiError('bad_request', 'path must begin with a /.')
-  sendJson(request, services, 302, body, { ...headers, Location: origin(request) + encodeURI(next) })
+  sendJson(request, services, 302, body, { ...headers, Location: origin(request, services) + encodeURI(next) })
 }

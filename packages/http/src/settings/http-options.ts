@@ -7,6 +7,7 @@ import { documentDeclarations } from './document-options.ts'
 import { findDeclarations } from './find-options.ts'
 import { handlerDeclarations } from './handler-options.ts'
 import { lockoutDeclarations } from './lockout-options.ts'
+import { proxyDeclarations } from './proxy-options.ts'
 import { requestDeclarations } from './request-options.ts'
 import { rewriteDeclarations } from './rewrite-options.ts'
 import { serverDeclarations } from './server-options.ts'
@@ -23,6 +24,7 @@ export const httpDeclarations = {
   ...authenticationDeclarations,
   ...handlerDeclarations,
   ...lockoutDeclarations,
+  ...proxyDeclarations,
   ...tokenDeclarations,
   ...admissionDeclarations,
   ...auditDeclarations,

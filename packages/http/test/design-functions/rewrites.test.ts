@@ -192,8 +192,9 @@ describe('_rewrite', () => {
       await node.put('/db/_security', { members: { roles: [] }, admins: { roles: ['_admin'] } })
       const reserved = [
         'Authorization', 'COOKIE', 'X-Auth-CouchDB-UserName', 'X-Forwarded-Host', 'Origin', 'X-Http-Method-Override',
-        'X-CouchDB-Requested-Path', 'Content-Length', 'Transfer-Encoding',
+        'X-CouchDB-Requested-Path', 'Content-Length', 'Transfer-Encoding', 'X-Public-Host',
       ]
+      node.configuration.put('chttpd', 'x_forwarded_host', 'X-Public-Host')
       for (const name of reserved) {
         const source = `() => ({ path: "_show/f", headers: { "${name}": "x" } })`
         const answer = await rewrite(source, '/', 'GET', undefined, anonymous)
