@@ -25,13 +25,14 @@ import { SharedCalls } from './services/shared-calls.ts'
 import { FilterCalls } from './services/filter-calls.ts'
 import type { Configuration } from './settings/configuration.ts'
 import { preflightHeaders } from './messages/cross-origin.ts'
-import { requireSameSite } from './messages/cross-site.ts'
+import { requireSameSite, requireSameSiteScript } from './messages/cross-site.ts'
 import { dispatch, type Routes } from './pipeline/dispatch.ts'
 import { renderError, renderFailure } from './messages/error-rendering.ts'
 import type { HttpOptions } from './settings/http-options.ts'
 import type { NodeInformation } from './settings/node-information.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { CrossOriginHosts } from './request/cross-origin-hosts.ts'
+import { scriptCallback } from './request/script-callback.ts'
 import { VirtualHosts } from './request/virtual-hosts.ts'
 import { auditRefusal } from './pipeline/audit-refusal.ts'
 import { RequestMetrics } from './pipeline/request-metrics.ts'
@@ -170,6 +171,7 @@ class Pipeline {
     let isIdentified = false
     try {
       request = readRequest(exchange, requestId, services.options, startedAt)
+      request.callback = scriptCallback(request, services.options)
       if (!this.#answerPreflight(request)) {
         const identified = services.authentication.identify(request)
         const { user, renewed } = identified instanceof Promise ? await identified : identified
@@ -177,6 +179,7 @@ class Pipeline {
         request.user = user
         request.renewedSession = renewed
         requireSameSite(request, services.crossOrigin.of(request.exchange))
+        if (request.callback !== null) requireSameSiteScript(request)
         if (carriesBody(exchange)) this.#expectBody(request)
         await dispatch(this.#routes, request, services)
       }

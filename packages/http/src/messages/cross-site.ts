@@ -60,6 +60,18 @@ export function requireSameSiteRewrite(request: RequestContext, method: string):
   if (handler === 'cookie' ? isSame !== true : isSame === false) throw usedByOtherSite()
 }
 
+/**
+ * Checks a request for a script, which pages of every site can load and whose result they see.
+ * @throws ApiError `forbidden` with a cookie unless a page of this server sends it, and with other credentials when a
+ *   page of another site does
+ */
+export function requireSameSiteScript(request: RequestContext): void {
+  const { handler } = request.user
+  if (handler === undefined || handler === 'jwt') return
+  const isSame = comesFromSameOrigin(request)
+  if (handler === 'cookie' ? isSame !== true : isSame === false) throw usedByOtherSite()
+}
+
 function usedByOtherSite(): ApiError {
   return new ApiError('forbidden', 'Another site must not use the session of a user.')
 }

@@ -2,6 +2,7 @@
 import type { HttpBodyWriter, HttpHeaders } from '@sectional/runtime'
 import { withCrossOrigin } from './cross-origin.ts'
 import { frameOptions } from './frame-options.ts'
+import { asScript, scriptType, scriptWriter } from './script-answer.ts'
 import { addressedOrigin } from '../request/forwarded-headers.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -30,9 +31,11 @@ const anyOrText = /^\s*(?:\*|text)\//i
 
 /** Returns the headers of a JSON response. */
 export function jsonHeaders(request: RequestContext, services: Services): HttpHeaders {
+  const { callback, exchange: { headers: { accept } } } = request
+  request.answersJson = true
   return {
     'Server': serverProduct(services),
-    'Content-Type': jsonContentType(request.exchange.headers['accept'], services.options.jsonDefaultType),
+    'Content-Type': callback === null ? jsonContentType(accept, services.options.jsonDefaultType) : scriptType,
     'Cache-Control': 'must-revalidate',
     'X-Couch-Request-ID': request.requestId,
     'X-CouchDB-Body-Time': bodyTime(request),
@@ -98,9 +101,11 @@ const smallAnswerBytes = 16 * 1024
  * clients
  */
 export function send(
-  request: RequestContext, services: Services, status: number, headers: HttpHeaders, body: string | Uint8Array,
+  request: RequestContext, services: Services, status: number, headers: HttpHeaders, content: string | Uint8Array,
   acknowledgesWrite = status !== 200,
 ): void {
+  const callback = callbackOf(request, headers)
+  const body = callback === null ? content : asScript(callback, content)
   if (body.length > smallAnswerBytes) {
     if (!acknowledgesWrite) services.admission.checkAnswer(body.length)
     services.admission.reserveAnswer(request, body.length)
@@ -114,9 +119,16 @@ export function openStream(
   request: RequestContext, services: Services, status: number, headers: HttpHeaders,
 ): HttpBodyWriter {
   request.status = status
-  const writer = request.exchange.stream(status, adapted(request, services, headers))
+  const callback = callbackOf(request, headers)
+  const stream = request.exchange.stream(status, adapted(request, services, headers))
+  const writer = callback === null || request.head ? stream : scriptWriter(callback, stream)
   request.writer = writer
   return writer
+}
+
+/** Returns the function that an answer with these headers calls; null when the answer is no script. */
+function callbackOf({ answersJson, callback }: RequestContext, headers: HttpHeaders): string | null {
+  return answersJson && headers['Content-Type'] === scriptType ? callback : null
 }
 
 /** Returns JSON with the newline that ends a body. */

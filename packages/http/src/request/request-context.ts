@@ -23,6 +23,10 @@ export class RequestContext {
   clientAddress: string
   /** The host that a proxy names as the one that its client addressed. Every client can send it. */
   forwardedHost: string | undefined
+  /** The function that the answer calls when it is a script instead of JSON; null: it is JSON. */
+  callback: string | null = null
+  /** Whether the answer is JSON, which becomes a script when there is a callback. */
+  answersJson = false
   /** How often the request was rewritten. */
   rewrites = 0
   /** Monotonic milliseconds. */

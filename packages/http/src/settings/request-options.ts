@@ -33,6 +33,13 @@ export const requestDeclarations = {
     help: 'Content type of JSON for clients whose Accept header does not name application/json.',
   }),
 
+  scriptsAllowed: option('chttpd/allow_jsonp', flag, {
+    default: false,
+    effect: 'live',
+    help: 'Answer GET requests that have the parameter callback with a script that calls this function (JSONP). Pages '
+      + 'of every site can then read what everybody may read. CORS is the better way.',
+  }),
+
   serverHeaderVersions: option('chttpd/server_header_versions', flag, {
     default: true,
     effect: 'live',
