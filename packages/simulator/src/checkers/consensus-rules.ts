@@ -29,6 +29,7 @@ interface DiskRecord {
   term: number
   /** The log up to this index was found on the disk. */
   found: number
+  acknowledged: number
   /** The newest request for a vote of each candidate. */
   readonly requests: Map<string, Of<'vote-request'>>
 }
@@ -91,7 +92,7 @@ export class ConsensusRules {
   }
 
   #record({ disk }: SimulatedNode): DiskRecord {
-    const known = this.#records.get(disk) ?? { term: 0, found: 0, requests: new Map() }
+    const known = this.#records.get(disk) ?? { term: 0, found: 0, acknowledged: 0, requests: new Map() }
     this.#records.set(disk, known)
     return known
   }
@@ -141,6 +142,10 @@ export class ConsensusRules {
 
   #acknowledged(node: SimulatedNode, message: Of<'append-reply'>, record: DiskRecord, view: StoredLog): void {
     const { matchIndex, success, term, to } = message
+    if (success && matchIndex > record.acknowledged) {
+      record.acknowledged = matchIndex
+      this.#world.moments.acknowledged(node)
+    }
     if (!success || matchIndex <= record.found) return
     if (view.hardState.term > term) return
     if (view.hardState.term < term || (matchIndex > view.snapshotIndex && view.term(matchIndex) === undefined)) {
@@ -162,6 +167,7 @@ export class ConsensusRules {
     } else if (known.leader !== node.name) {
       this.#fail(`${known.leader} and ${node.name} lead in term ${message.term}`)
     }
+    if (known === undefined) this.#world.moments.leads(node)
     const led = this.#terms.get(message.term)!
     if (voters !== undefined && String(voters) !== String(led.voters[0])) {
       led.voters = [voters, ...led.voters].slice(0, 2)

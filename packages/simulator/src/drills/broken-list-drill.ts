@@ -61,7 +61,8 @@ function breakOff({ dice, disks, world }: DrillContext, reader: SimulatedNode, n
 }
 
 function unordered(shown: readonly string[], written: readonly string[]): Findings {
-  const late = shown.find((id, index) => index > 0 && Buffer.compare(Buffer.from(shown[index - 1]!), Buffer.from(id)) >= 0)
+  const late = shown.find((id, index) =>
+    index > 0 && Buffer.compare(Buffer.from(shown[index - 1]!), Buffer.from(id)) >= 0)
   if (late !== undefined) return [`shows ${late} twice or out of order`]
   const missing = written.filter(id => !shown.includes(id))
   return missing.length === 0 ? [] : [`omits ${missing.join(', ')}`]

@@ -4,6 +4,7 @@ import { contestedEditsDrill } from './contested-edits-drill.ts'
 import { cutOffPurgeDrill } from './cut-off-purge-drill.ts'
 import { falseCheckpointDrill } from './false-checkpoint-drill.ts'
 import { fullDiskDrill } from './full-disk-drill.ts'
+import { leaderChangeDrill } from './leader-change-drill.ts'
 import { lostSeedDrill } from './lost-seed-drill.ts'
 import { mapChangeDrill } from './map-change-drill.ts'
 import { lostWritesDrill, olderDiskDrill } from './older-disk-drill.ts'
@@ -19,6 +20,7 @@ export const drills: Readonly<Record<string, Drill>> = {
   'no-false-absence': staleMetadataDrill, 'lost-writes': lostWritesDrill,
   'contested-edits': contestedEditsDrill, 'map-change': mapChangeDrill,
   'broken-list': brokenListDrill, 'copied-completely': replicationDrill,
+  'leader-change': leaderChangeDrill,
   // It must be the last one: checkpoints are false afterwards.
   'digests-compared': falseCheckpointDrill,
 }

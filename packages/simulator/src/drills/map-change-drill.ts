@@ -17,8 +17,8 @@ const filledMsMax = 60_000
 const answerMs = 0.5
 
 /**
- * While the disk of one replica is full, another one is reported as damaged, and stops to count, at nearly the same time
- * as a document is written. An acknowledged write is on a majority of the replicas that count then. At last, all
+ * While the disk of one replica is full, another one is reported as damaged, and stops to count, at nearly the same
+ * time as a document is written. An acknowledged write is on a majority of the replicas that count then. At last, all
  * replicas are reported at once: one of them goes on counting (`metadata-log`), and no document is lost.
  */
 export async function mapChangeDrill(context: DrillContext): Promise<Findings> {

@@ -12,6 +12,7 @@ const branches = 52
 const examinedMax = 30
 const attachedBytes = 40
 const apartMs = 3000
+const pushesMetric = 'sectional_anti_entropy_passes_total{kind="push"'
 /** Milliseconds after which a node has pushed to a peer whose link has opened. */
 const pushedMs = 15_000
 /** Milliseconds within which the changes of a node are confirmed by its peers, when nobody writes. */
@@ -108,7 +109,7 @@ async function pushedToReturning({ database, world }: DrillContext, away: number
   const name = world.node(away).name
   const others = world.nodes.filter(({ number }) => number !== away)
   const pushes = async (): Promise<number[]> => Promise.all(others.map(async ({ number }) =>
-    (await metrics(world, number)).filter(({ line }) => line.startsWith('sectional_anti_entropy_passes_total{kind="push"'))
+    (await metrics(world, number)).filter(({ line }) => line.startsWith(pushesMetric))
       .reduce((sum, { value }) => sum + value, 0)))
   const before = await pushes()
   await world.start(away)
@@ -120,8 +121,8 @@ async function pushedToReturning({ database, world }: DrillContext, away: number
     const shared = shards.filter(({ replicas }) =>
       [name, other.name].every(each => replicas.some(({ node }) => node === each))).length
     const made = after[index]! - before[index]!
-    return made >= shared ? [] : [`${other.name} has pushed ${made} shards since ${name} returned, and shares ${shared} `
-      + `shards of ${database} with it`]
+    return made >= shared ? [] : [`${other.name} has pushed ${made} shards since ${name} returned, and shares `
+      + `${shared} shards of ${database} with it`]
   })
 }
 

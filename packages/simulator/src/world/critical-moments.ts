@@ -11,6 +11,8 @@ export class CriticalMoments implements NodeObserver {
   /** Keys of the shards whose checkpoints a drill has made false. */
   readonly falsified = new Set<string>()
   readonly #waiting = new Map<SimulatedNode, () => void>()
+  #acknowledged: ((node: SimulatedNode) => void) | undefined
+  #leading: ((node: SimulatedNode) => void) | undefined
   #examined = 0
   #paged: ((node: SimulatedNode) => void) | undefined
   readonly #watched = new WeakMap<ShardReplica, ShardReplica>()
@@ -26,6 +28,28 @@ export class CriticalMoments implements NodeObserver {
     this.#paged = act
   }
 
+  /** `act` is called when a node has acknowledged new entries of the metadata log, before the leader is told. */
+  onAcknowledged(act: (node: SimulatedNode) => void): void {
+    this.#acknowledged = act
+  }
+
+  /** `act` is called once, when a node has begun to lead the metadata log and has not told the others. */
+  onceLeading(act: (node: SimulatedNode) => void): void {
+    this.#leading = act
+  }
+
+  /** A checker that sees the messages of the metadata log calls this. */
+  acknowledged(node: SimulatedNode): void {
+    this.#acknowledged?.(node)
+  }
+
+  /** The same for the first message of a leader. */
+  leads(node: SimulatedNode): void {
+    const act = this.#leading
+    this.#leading = undefined
+    act?.(node)
+  }
+
   /** Lets a checker examine each of the next events of which it otherwise examines a sample. */
   examine(events: number): void {
     this.#examined = events
@@ -39,7 +63,7 @@ export class CriticalMoments implements NodeObserver {
   /** Forgets what was to happen on any node. */
   cancel(): void {
     this.#waiting.clear()
-    this.#paged = undefined
+    this.#paged = this.#acknowledged = this.#leading = undefined
   }
 
   /** Returns the replica that the node used last. Only drills that break a rule of the cluster on purpose call it. */
