@@ -25,6 +25,8 @@ export interface NetworkFaults {
   readonly delayMs?: (from: string, to: string) => number
   /** When it returns true, the connection breaks and the frame is not delivered. */
   readonly killOnFrame?: (from: string, to: string) => boolean
+  /** Returns what arrives instead of a frame, as when somebody on the path changes, repeats or omits it. */
+  readonly tamper?: (from: string, to: string, frame: Uint8Array) => readonly Uint8Array[]
 }
 
 /** A frame in transit, or the end of the connection. */
@@ -103,8 +105,10 @@ export class MemoryConnection implements Connection {
     if (this.#wires.faults.killOnFrame?.(this.from, this.to) === true) {
       return this.breakLink('connection reset (simulated)')
     }
-    this.#bufferedBytes += frame.length
-    this.#post({ frame: new Uint8Array(frame), dueMs: this.#due() })
+    for (const sent of this.#wires.faults.tamper?.(this.from, this.to, frame) ?? [frame]) {
+      this.#bufferedBytes += sent.length
+      this.#post({ frame: new Uint8Array(sent), dueMs: this.#due() })
+    }
   }
 
   pause(): void {

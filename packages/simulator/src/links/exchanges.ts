@@ -20,7 +20,12 @@ const servedOverMs = 30_000
 /** The source of an upload breaks off with this. */
 const brokenOff = new Error('the source of the exchange broke off')
 
-export type ExchangeMode = 'calm' | 'disturbed' | 'crowded'
+/**
+ * `calm`: nothing disturbs the exchange, so that it must end as planned; `crowded`: it may be refused because too many
+ * are open; `stalled`: one end waits for so long that the other one must end the exchange.
+ */
+export type ExchangeMode = 'calm' | 'disturbed' | 'crowded' | 'stalled'
+
 
 /** Outcomes that faults, and nodes that stop, may cause. */
 const disturbed: ReadonlySet<ExchangeOutcome> = new Set(['unreachable', 'timeout', 'closed'])
@@ -35,6 +40,9 @@ export class Exchanges {
   readonly #exchanges = new Map<string, Exchange>()
   readonly #served: ServedExchanges
   #last = 0
+  #linksLost = 0
+  /** Whether somebody on the path alters frames, so that nodes find the protocol broken. */
+  tampered = false
 
   /** Call this before the nodes of the world start. */
   constructor(world: World) {
@@ -43,16 +51,17 @@ export class Exchanges {
     this.#served = new ServedExchanges({ exchange: id => this.#exchanges.get(id), report })
     world.wrapNetwork = (node, network) => {
       const watched = new WatchedNetwork({
-        node, network, report,
+        node, network, report, nowMs: () => world.nowMs,
         own: (at, shard, from) => shard.incarnation === exchangeShard.incarnation
           ? this.#served.replica(at, from)
           : undefined,
       })
       this.#networks.set(node, watched)
+      network.onChange((_, up) => { if (!up) this.#linksLost++ })
       return watched
     }
     world.onLog = (node, level, text) => {
-      if (level === 'error' && text.startsWith('a peer broke the protocol')) {
+      if (!this.tampered && level === 'error' && text.startsWith('a peer broke the protocol')) {
         report('peers-keep-protocol', `${node.name}: ${text}`)
       }
     }
@@ -60,23 +69,32 @@ export class Exchanges {
 
   get count(): number { return this.#exchanges.size }
 
+  /** Returns the links of the newest process of a node. */
+  networkOf(node: SimulatedNode): WatchedNetwork { return this.#networks.get(node)! }
+
+  /** The number of links that nodes have lost so far. */
+  get linksLost(): number { return this.#linksLost }
+
+  /** Returns whether the links of a node lead to another one. */
+  linked(node: SimulatedNode, name: string): boolean {
+    return node.running && this.networkOf(node).connected().some(peer => peer.node === name)
+  }
+
   /** Returns whether a node is a member that can begin exchanges. */
   canBegin(node: SimulatedNode): boolean {
-    return node.inside !== undefined && !node.paused && !node.stopping && this.#networks.get(node)?.clusterId != null
+    return node.inside !== undefined && !node.paused && !node.stopping && this.networkOf(node).clusterId !== null
   }
 
   /**
    * Makes one exchange. Resolves when it has ended at the calling end, or never when that process ends.
-   *
-   * @param mode `calm`: nothing disturbs the exchange, so that it must end as planned; `crowded`: it may be refused
-   * because too many are open
    */
   async make(from: SimulatedNode, to: SimulatedNode, plan: ExchangePlan, mode: ExchangeMode): Promise<Exchange> {
-    const caller = this.#networks.get(from)!
+    const caller = this.networkOf(from)
     const id = `x${++this.#last}`
     const exchange = new Exchange({ id, plan, from, to, caller, startedMs: this.#world.nowMs })
     this.#exchanges.set(id, exchange)
     const aborting = new AbortController()
+    if (plan.abortsAfterMs === 0) aborting.abort()
     const abort = plan.abortsAfterMs === Infinity ? undefined
       : from.clock.setTimer(plan.abortsAfterMs, () => aborting.abort())
     const outcome = await this.#outcomeOf(exchange, aborting.signal)
@@ -207,16 +225,20 @@ export class Exchanges {
 
   #judge(exchange: Exchange, mode: ExchangeMode): void {
     const { outcome, plan, served, startedMs, movedMs } = exchange
-    const expected = plannedOutcome(plan)
+    const expected = mode === 'stalled' ? 'timeout' : plannedOutcome(plan)
     if (exchange.nothingDone && served) {
       this.#report('nothing-done', `${exchange} was reported as not done (${outcome}), but it was served`)
     }
     // After a pause, the served end may have ended a stream because it heard nothing for too long.
-    if (outcome === 'timeout' && !exchange.wasPaused && this.#world.nowMs - movedMs < plan.timeoutMs * earlyFactor) {
+    const early = this.#world.nowMs - movedMs < plan.timeoutMs * earlyFactor
+    if (outcome === 'timeout' && early && mode !== 'stalled' && !exchange.wasPaused) {
       this.#report('calls-in-time', `${exchange} timed out after ${this.#world.nowMs - startedMs} ms`)
     }
     if (outcome === expected || (mode === 'disturbed' && disturbed.has(outcome!))) return
     if (mode === 'crowded' && outcome === 'overloaded') return
+    if (plan.abortsAfterMs === 0 && served) {
+      this.#report('calls-end-as-planned', `${exchange} was served although it was aborted before it began`)
+    }
     if (outcome === 'cancelled' && plan.abortsAfterMs < Infinity) return
     this.#report('calls-end-as-planned', `${exchange} ended as ${outcome} instead of ${expected}`)
   }

@@ -9,6 +9,10 @@ import type { OpenLinks } from './open-links.ts'
 const restCount = 8
 const restPairsMs = 10_000
 const pollMs = 250
+/** Share of the runs that watch idle links, for longer than a silent link lasts. */
+const lastShare = 0.3
+const idleMs = 6000
+const suspendedMs = 60_000
 
 export interface LinkWorkloadParts {
   readonly world: World
@@ -53,14 +57,33 @@ export class LinkWorkload {
       return exchanges.make(from, to, drawPlan(dice), 'calm')
     }))
     links.checkSilent()
+    if (dice.chance(lastShare)) await this.#linksLast()
+  }
+
+  /** Idle links stay open, also when all machines are suspended. */
+  async #linksLast(): Promise<void> {
+    const { world, exchanges } = this.#parts
+    const lost = exchanges.linksLost
+    await world.sleep(idleMs)
+    const resume = world.suspend()
+    await world.sleep(suspendedMs)
+    resume()
+    await world.sleep(idleMs)
+    if (exchanges.linksLost > lost) {
+      world.fail('safety', 'links-last', `at rest, ${exchanges.linksLost - lost} links were lost`)
+    }
   }
 }
+
+/** More than a window, or more than a frame. */
+const largeBytes = { call: 1_200_000, wait: 0, scan: 400_000, upload: 120_000 }
 
 /** Draws what an exchange is to do. */
 export function drawPlan(dice: Dice): ExchangePlan {
   const kind = dice.weighted({ call: 4, wait: 2, scan: 4, upload: 4 })!
   const large = dice.chance(0.08)
-  const pieces = kind === 'call' || kind === 'wait' ? 1 : large ? 8 : dice.pick([1, 2, 6, 20, 40])
+  const streams = kind === 'scan' || kind === 'upload'
+  const pieces = !streams ? 1 : large ? 8 : dice.pick([1, 2, 6, 20, 40])
   const never = dice.chance(0.12)
   const early = dice.chance(0.25)
   const timeoutMs = dice.pick([1000, 3000, 8000])
@@ -69,9 +92,9 @@ export function drawPlan(dice: Dice): ExchangePlan {
     // The answer to an upload must come within the timeout after the last chunk, and up to all chunks wait then.
     servedMs: never ? Infinity : Math.min(dice.pick([0, 0, 1, 20, 100]), timeoutMs / pieces / 4),
     ownMs: dice.pick([0, 0, 1, 50, large ? 300 : 50]),
-    pieceBytes: large ? kind === 'scan' ? 400_000 : 120_000 : dice.pick([20, 300, 5000]),
-    leavesAfter: early && kind !== 'call' && kind !== 'wait' && !never ? dice.integer(1, pieces) : Infinity,
-    abortsAfterMs: early && (kind === 'call' || kind === 'wait') ? dice.between(0, 500) : Infinity,
+    pieceBytes: large ? largeBytes[kind] : dice.pick([20, 300, 5000]),
+    leavesAfter: early && streams && !never ? dice.integer(1, pieces) : Infinity,
+    abortsAfterMs: early && !streams ? dice.chance(0.2) ? 0 : dice.between(1, 500) : Infinity,
     fails: dice.chance(0.1) ? dice.pick(['storage', 'damaged_blob', 'exhausted'] as const) : null,
   }
 }

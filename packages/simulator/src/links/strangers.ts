@@ -2,15 +2,18 @@ import { ReplicaError } from '@sectional/core'
 import type { PeerHandlers, PeerNetwork } from '@sectional/core'
 import { createMemoryRuntime, SeededRandom } from '@sectional/runtime'
 import type { Connection, MemoryRuntime } from '@sectional/runtime'
-import { createPeerNetwork, defaultLimits } from '@sectional/server'
+import { createPeerNetwork } from '@sectional/server'
 import type { RpcLimits } from '@sectional/server'
 import { NodeLog } from '../world/node-log.ts'
 import { clusterPort, clusterSecret } from '../world/node-settings.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
+import { exchangeShard } from './served-exchanges.ts'
 
-const foreignMs = 2000
+/** Long enough for several attempts. */
+const attemptsMs = 3000
 const joinedMs = 2000
+const pollMs = 100
 /** Calls of which the answers, and then the refusals, are not read. */
 const unreadCalls = 2500
 /** Milliseconds after which the link to a peer that reads nothing must be closed: it is examined once a second. */
@@ -23,6 +26,12 @@ const halfOpenMs = 500
 /** Longer than a handshake takes at most. */
 const handshakeMs = 7000
 
+interface StrangerOptions {
+  readonly limits?: Partial<RpcLimits>
+  readonly secret?: string
+  readonly name?: string
+}
+
 /** A process that is not a node of the simulated cluster. */
 class Stranger {
   readonly network: PeerNetwork
@@ -30,7 +39,10 @@ class Stranger {
   readonly connections: Connection[] = []
   readonly #runtime: MemoryRuntime
 
-  constructor(world: World, host: string, clusterId: string | null, limits: Partial<RpcLimits>) {
+  constructor(
+    world: World, host: string, clusterId: string | null,
+    { limits = {}, secret = clusterSecret, name = `${host}@sim` }: StrangerOptions = {},
+  ) {
     const log = new NodeLog((level, text) => world.say(`${host} ${level} ${text}`))
     this.#runtime = createMemoryRuntime({
       node: host, clock: world.queue, hub: world.hub, log, random: new SeededRandom(world.dice.fork(host).seed()),
@@ -45,8 +57,8 @@ class Stranger {
       },
     }
     this.network = createPeerNetwork({
-      runtime: { ...this.#runtime, network: dialing }, log, limits, secret: clusterSecret,
-      identity: { node: `${host}@sim`, address: `${host}:${clusterPort}`, clusterId },
+      runtime: { ...this.#runtime, network: dialing }, log, limits, secret,
+      identity: { node: name, address: `${host}:${clusterPort}`, clusterId },
       listen: { host, port: clusterPort },
     })
   }
@@ -66,12 +78,53 @@ const nothingHosted: PeerHandlers = {
 }
 
 /** A node of another cluster with the same secret dials. No link opens. */
-export async function foreignNode(world: World, node: SimulatedNode): Promise<void> {
-  const stranger = new Stranger(world, 'foreigner', 'another cluster', {})
+export function foreignNode(world: World, node: SimulatedNode): Promise<void> {
+  return getsNoLink(world, node, new Stranger(world, 'foreigner', 'another cluster'), 'a node of another cluster')
+}
+
+/** A process that does not know the secret of the cluster dials. No link opens. */
+export function otherSecret(world: World, node: SimulatedNode): Promise<void> {
+  const stranger = new Stranger(world, 'outsider', clusterOf(node), { secret: clusterSecret.toUpperCase() })
+  return getsNoLink(world, node, stranger, 'a process with another secret')
+}
+
+/** A process that has the name of a member dials, while the member has a link. No link opens. */
+export function rivalNode(world: World, node: SimulatedNode, member: SimulatedNode): Promise<void> {
+  const stranger = new Stranger(world, 'rival', clusterOf(node), { name: member.name })
+  return getsNoLink(world, node, stranger, `a second process named ${member.name}`)
+}
+
+function clusterOf(node: SimulatedNode): string | null {
+  return node.inside?.control.state()?.clusterId ?? null
+}
+
+async function getsNoLink(world: World, node: SimulatedNode, stranger: Stranger, what: string): Promise<void> {
   await stranger.dial(node)
-  await world.sleep(foreignMs)
-  if (stranger.network.connected().length > 0) {
-    world.fail('safety', 'one-cluster', `a node of another cluster has a link with ${node.name}`)
+  const endMs = world.nowMs + attemptsMs
+  while (world.nowMs < endMs) {
+    await world.sleep(pollMs)
+    if (stranger.network.connected().length === 0) continue
+    return world.fail('safety', 'one-cluster', `${what} has a link with ${node.name}`)
+  }
+  stranger.end()
+}
+
+/** A node that was not admitted is told the status, and may neither change the metadata nor use replicas. */
+export async function guestPeer(world: World, node: SimulatedNode): Promise<void> {
+  const stranger = new Stranger(world, 'guest', null)
+  await stranger.dial(node)
+  await world.sleep(joinedMs)
+  const context = { timeoutMs: attemptsMs }
+  const control = stranger.network.control(node.name)
+  const replica = stranger.network.replica(node.name, exchangeShard)
+  const outcome = async (call: Promise<unknown>): Promise<string> => call.then(() => 'ok', error => String(error.code))
+  const outcomes = [
+    await outcome(control.status(context)), await outcome(control.propose({ kind: 'nonsense' }, context)),
+    await outcome(control.ask({ question: 'config', argument: {} }, context)),
+    await outcome(replica.openLocalDocuments([], context)),
+  ].join(' ')
+  if (outcomes !== 'ok protocol protocol protocol') {
+    world.fail('safety', 'guests-limited', `the calls of a guest on ${node.name} ended as ${outcomes}`)
   }
   stranger.end()
 }
@@ -79,7 +132,7 @@ export async function foreignNode(world: World, node: SimulatedNode): Promise<vo
 /** A peer makes many calls and reads nothing more. The node ends the link instead of keeping ever more answers. */
 export async function unreadingPeer(world: World, node: SimulatedNode): Promise<void> {
   const stranger = new Stranger(world, 'reader', null, {
-    silenceMs: neverMs, maxControlCallsOut: unreadCalls, maxQueuedBytes: defaultLimits.maxQueuedBytes,
+    limits: { silenceMs: neverMs, maxControlCallsOut: unreadCalls },
   })
   await stranger.dial(node)
   await world.sleep(joinedMs)

@@ -9,6 +9,7 @@ export interface WatchedNetworkParts {
   /** Returns the replica that answers for a shard of the simulator itself; undefined: the shard is the node's. */
   readonly own: (network: WatchedNetwork, shard: ShardId, from: PeerIdentity) => ShardReplica | undefined
   readonly report: (rule: string, text: string) => void
+  readonly nowMs: () => number
 }
 
 /** The links of one process, which must keep the contract of `PeerNetwork`. */
@@ -19,6 +20,8 @@ export class WatchedNetwork implements PeerNetwork {
   #clusterId: string | null = null
   #addresses: ReadonlySet<string> = new Set()
   #stopped = false
+  /** How long it took to stop; undefined: it has not stopped. */
+  stopTookMs: number | undefined
 
   constructor(parts: WatchedNetworkParts) {
     this.#parts = parts
@@ -46,10 +49,12 @@ export class WatchedNetwork implements PeerNetwork {
     })
   }
 
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
+    const startMs = this.#parts.nowMs()
     const stopped = this.#network.stop()
     this.#stopped = true
-    return stopped
+    await stopped
+    this.stopTookMs = this.#parts.nowMs() - startMs
   }
 
   setPeers(addresses: readonly string[], names?: ReadonlyMap<string, string>): void {

@@ -80,6 +80,8 @@ export class World {
   mayGiveUp: (node: SimulatedNode) => boolean = () => false
   /** Wraps the links of each process that is started. */
   wrapNetwork: (node: SimulatedNode, network: PeerNetwork) => PeerNetwork = (_, network) => network
+  /** Returns what arrives instead of a frame from one host to another. */
+  tamper: (from: string, to: string, frame: Uint8Array) => readonly Uint8Array[] = (_from, _to, frame) => [frame]
   /** Called for each line of a node's log. */
   onLog: (node: SimulatedNode, level: LogLevel, text: string) => void = () => {}
   readonly #crashes: Dice
@@ -108,6 +110,7 @@ export class World {
       delayMs: (from, to) =>
         dice.between(delay.min, delay.max) + dice.fraction() * (this.#slow.get(`${from} ${to}`) ?? 0),
       killOnFrame: () => this.#killChance > 0 && dice.chance(this.#killChance),
+      tamper: (from, to, frame) => this.tamper(from, to, frame),
     }
   }
 

@@ -1,0 +1,22 @@
+import type { Dice } from '../world/dice.ts'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+import type { ExchangePlan } from './exchange.ts'
+import type { Exchanges } from './exchanges.ts'
+
+export interface LinkDrillContext {
+  readonly world: World
+  readonly dice: Dice
+  readonly exchanges: Exchanges
+  /** The node that the drill concerns, and the others. All of them run. */
+  readonly node: SimulatedNode
+  readonly others: readonly SimulatedNode[]
+}
+
+export type LinkDrill = (context: LinkDrillContext) => Promise<void>
+
+/** A small call that is answered after a moment. */
+export const smallCall: ExchangePlan = {
+  kind: 'call', timeoutMs: 3000, servedMs: 20, ownMs: 0, pieces: 1, pieceBytes: 30, leavesAfter: Infinity,
+  abortsAfterMs: Infinity, fails: null,
+}

@@ -1,0 +1,34 @@
+import { smallCall } from './link-drill.ts'
+import type { LinkDrillContext } from './link-drill.ts'
+
+/** How long a machine without power is off. */
+const offMs = { min: 50, max: 600 }
+/** Milliseconds since the loss of power, less than the time after which a silent link is closed at the earliest. */
+const linkedMsMax = 2900
+const pollMs = 100
+const lingerMs = 20_000
+
+/**
+ * A machine loses its power, so that its peers keep their links, and starts again before they notice. The peers find
+ * the new process soon, and keep no link with the old one.
+ */
+export async function returningNodeDrill({ dice, exchanges, node, others, world }: LinkDrillContext): Promise<void> {
+  const offAtMs = world.nowMs
+  world.powerOff(node.number, lingerMs)
+  await world.sleep(dice.between(offMs.min, offMs.max))
+  const started = world.start(node.number)
+  await Promise.all(others.map(async other => {
+    for (;;) {
+      const { outcome } = await exchanges.make(other, node, { ...smallCall, timeoutMs: 300 }, 'disturbed')
+      const ends = world.hub.endsOf(other.host).filter(({ to }) => to === node.host)
+      if (outcome === 'answered' && ends.length === 1) return
+      if (world.nowMs - offAtMs > linkedMsMax) {
+        return world.fail('safety', 'links-return', `${other.name} has ${ends.length} connections with ${node.name}, `
+          + `which started again, and a call ended as ${outcome}`)
+      }
+      await world.sleep(pollMs)
+    }
+  }))
+  await started
+  await world.ready()
+}
