@@ -58,6 +58,38 @@ export const partitions: readonly Scenario[] = [
     },
   },
   {
+    name: 'users get databases while the leader of the metadata log is cut off, and after it has crashed',
+    async run(stage) {
+      const option = '/_node/_local/_config/couch_peruser/enable'
+      await stage.expect(200, stage.send(1, 'PUT', option, 'true'))
+      const register = (node: number, name: string): Promise<unknown> => stage.eventually('a new user', () =>
+        stage.expect([201, 409], stage.send(node, 'PUT', `/_users/org.couchdb.user:${name}`, {
+          type: 'user', name, roles: [],
+        })))
+      const exists = (node: number, name: string): Promise<unknown> =>
+        stage.eventually(`the database of ${name} on node ${node}`, async () => {
+          const path = `/userdb-${Buffer.from(name).toString('hex')}/_security`
+          assert.deepEqual((await stage.expect(200, stage.send(node, 'GET', path))).body.members.names, [name])
+        })
+      await register(1, 'before')
+      await exists(1, 'before')
+      const leader = await stage.leader()
+      const others = stage.others(leader)
+      stage.partition([leader], others)
+      await register(others[0]!, 'during')
+      for (const node of others) await exists(node, 'during')
+      stage.heal()
+      await exists(leader, 'during')
+      const next = await stage.leader()
+      await register(next, 'after')
+      await stage.crash(next)
+      for (const node of stage.others(next)) await exists(node, 'after')
+      await stage.start(next)
+      await exists(next, 'after')
+      await stage.expect(200, stage.send(1, 'DELETE', option))
+    },
+  },
+  {
     name: 'branches that replicators wrote on both sides of a partition (new_edits=false) converge',
     async run(stage) {
       await stage.create()
