@@ -12,6 +12,7 @@ import { Lockout } from './authentication/lockout.ts'
 import { PasswordHasher } from './authentication/password-hasher.ts'
 import { PasswordQueue } from './authentication/password-queue.ts'
 import { ProxyAuthentication, UnsignedProxyWarning } from './authentication/proxy-authentication.ts'
+import { RefusalWork } from './authentication/refusal-work.ts'
 import { RequestAuthentication } from './authentication/request-authentication.ts'
 import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
@@ -87,10 +88,11 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const { clock, machine, random } = runtime
   const passwords = new PasswordQueue(options.passwordChecksMax)
   const lockout = new Lockout({ clock, log: runtime.log, options, audit: parts.audit })
-  const accounts = new Accounts({ ...parts, clock, accountsMax: options.credentialsMax })
+  const refusals = new RefusalWork({ clock, configuration, options })
+  const accounts = new Accounts({ ...parts, clock, refusals, accountsMax: options.credentialsMax })
   const hasher = new PasswordHasher({ passwords, machine, random, options })
   const upgrades = new HashUpgrades({ ...parts, accounts, hasher, log: runtime.log })
-  const authenticator = new Authenticator({ accounts, passwords, lockout, upgrades, ...runtime, options })
+  const authenticator = new Authenticator({ accounts, passwords, lockout, refusals, upgrades, ...runtime, options })
   const sessions = new Sessions({ accounts, options, secrets, clock, random })
   const proxy = new ProxyAuthentication({ options, secrets, random })
   const fetched = new FetchedKeys({ client: runtime.httpClient, clock, log: runtime.log, options })

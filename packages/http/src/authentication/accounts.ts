@@ -6,7 +6,7 @@
  * The accounts of users are read from the database of users and kept in memory, so that a request with credentials
  * normally reads nothing. An account is used for `confirmMs` after the begin of its reading. When this node writes the
  * document of the user, the account is read again at the next request. Writes through other nodes take effect when the
- * time has passed.
+ * time has passed, or when somebody would be refused because of an older account (`confirm`).
  */
 import { ApiError } from '@sectional/core'
 import {
@@ -16,10 +16,13 @@ import { sleep, type Clock } from '@sectional/runtime'
 import { parseAdminHash } from './admin-password.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import type { RefusalWork } from './refusal-work.ts'
 import { accountOf, isUserName, type Account } from './user-account.ts'
 
 /** Time for which an account that was read is used, in milliseconds. */
 const confirmMs = 3_000
+/** Time in which the account of one name is read once at most to confirm refusals, in milliseconds. */
+const confirmedMs = 500
 /** Time for which the login of an administrator waits for the document, in milliseconds. */
 const administratorWaitMs = 1_000
 
@@ -30,6 +33,8 @@ export interface AccountsParts {
   readonly clock: Clock
   /** Largest number of accounts that are kept in memory. */
   readonly accountsMax: number
+  /** Is told the hash of each account that was read. */
+  readonly refusals: Pick<RefusalWork, 'note'>
 }
 
 interface Entry {
@@ -59,12 +64,15 @@ export class Accounts {
   readonly #administrators: BoundedMap<string, Administrator>
   /** Administrators whose document could not be read, with the monotonic milliseconds until which it is not tried. */
   readonly #unreadable: BoundedMap<string, number>
+  /** Monotonic milliseconds at which refusals of a name were last confirmed. */
+  readonly #confirmed: BoundedMap<string, number>
 
   constructor(parts: AccountsParts) {
     this.#parts = parts
     this.#entries = new BoundedMap(parts.accountsMax)
     this.#administrators = new BoundedMap(parts.accountsMax)
     this.#unreadable = new BoundedMap(parts.accountsMax)
+    this.#confirmed = new BoundedMap(parts.accountsMax)
   }
 
   /** Returns the account if it is known without a wait, null if there is none, and undefined if it must be read. */
@@ -87,6 +95,27 @@ export class Accounts {
     if (current !== undefined) return current
     const stored = this.#parts.configuration.get('admins', name)
     return stored === undefined ? this.#openUser(name) : this.#openAdministrator(name, stored)
+  }
+
+  /**
+   * Returns the account once more before a client is refused because of it: another node may have changed it. An
+   * account whose reading began before `since` is read again, but not more often than once in `confirmedMs`, so that
+   * wrong passwords cost few readings. It stays as it is when it cannot be read.
+   *
+   * @param since monotonic milliseconds
+   */
+  async confirm(name: string, account: Account | null, since: number): Promise<Account | null> {
+    const now = this.#parts.clock.monotonic()
+    const isFresh = (this.#entries.get(name)?.readAt ?? -Infinity) >= since
+    const isBounded = now - (this.#confirmed.get(name) ?? -Infinity) < confirmedMs || this.#isUnreadable(name, now)
+    if (isUserName(name) && !isFresh && !isBounded) {
+      this.#confirmed.set(name, now)
+      const stored = this.#parts.configuration.get('admins', name)
+      // Administrators too, so that the time does not show who is one.
+      await (stored === undefined ? this.#openUser(name) : this.#openAdministrator(name, stored)).catch(() => null)
+    }
+    const current = this.current(name)
+    return current === undefined ? account : current
   }
 
   async #openUser(name: string): Promise<Account | null> {
@@ -127,6 +156,7 @@ export class Accounts {
       const account = before?.incarnation === db.incarnation && before.revisions === revisions ? before.account
         : opened === null || opened.leaves[0]!.deleted ? null
         : accountOf(name, opened)
+      this.#parts.refusals.note(account?.hash ?? null)
       this.#keep(name, reading, { incarnation: db.incarnation, readAt, revisions, account })
       return account
     } finally {

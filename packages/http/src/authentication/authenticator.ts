@@ -12,9 +12,10 @@ import { BoundedMap } from './bounded-map.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
 import { OneTimePasswords } from './one-time-passwords.ts'
-import { administratorBounds, derivedKeyBytes, digestOf, verifyPassword } from './password-hash.ts'
+import { administratorBounds, derivedKeyBytes, verifyPassword } from './password-hash.ts'
 import type { Attempt, Lockout } from './lockout.ts'
 import type { PasswordQueue } from './password-queue.ts'
+import type { RefusalWork } from './refusal-work.ts'
 import { anonymous, type User } from '../request/user.ts'
 
 const keyBytes = 32
@@ -23,15 +24,13 @@ export interface AuthenticatorParts {
   readonly accounts: Accounts
   readonly passwords: PasswordQueue
   readonly lockout: Lockout
+  readonly refusals: Pick<RefusalWork, 'missing'>
   /** Is told of each password that was verified, not of those whose outcome is cached. */
   readonly upgrades: { afterLogin(account: Account, password: string): void }
   readonly clock: Clock
   readonly machine: Machine
   readonly random: Random
-  readonly options: Pick<
-    HttpOptions,
-    'credentialsMax' | 'passwordDigest' | 'passwordIterations' | 'passwordIterationsMin' | 'passwordIterationsMax'
-  >
+  readonly options: Pick<HttpOptions, 'credentialsMax' | 'passwordIterationsMin' | 'passwordIterationsMax'>
 }
 
 /** A request with credentials. */
@@ -59,11 +58,17 @@ interface Verified {
   readonly user: User | null
 }
 
+interface RunningCheck {
+  readonly account: Account | null
+  /** Null: the account is no longer the present one. */
+  readonly outcome: Promise<Verified | null>
+}
+
 export class Authenticator {
   readonly #parts: AuthenticatorParts
   readonly #key: string
   readonly #verified: BoundedMap<string, Verified>
-  readonly #running = new Map<string, { readonly account: Account | null; readonly outcome: Promise<Verified> }>()
+  readonly #running = new Map<string, RunningCheck>()
   readonly #tokens: OneTimePasswords
   /** Addresses and names, as one text, of logins that succeeded. They have precedence when passwords wait. */
   readonly #knownSources: BoundedMap<string, true>
@@ -84,10 +89,12 @@ export class Authenticator {
    */
   authenticate(authorization: string | undefined, client: Client): User | Promise<User> {
     if (authorization === undefined) return anonymous
+    const { accounts } = this.#parts
     const fingerprint = hash('sha256', this.#key + authorization, 'base64')
     const known = this.#verified.get(fingerprint)
-    if (known !== undefined && this.#parts.accounts.current(known.name) === known.account) {
-      return this.#repeat(known, client).user ?? refuse()
+    if (known !== undefined && known.user !== null && accounts.current(known.name) === known.account) {
+      this.#parts.lockout.check(attemptOf(client, known.name, known.account))
+      return known.user
     }
     const credentials = parseBasicCredentials(authorization)
     return credentials === null ? anonymous : this.#authenticate(fingerprint, { ...credentials, client, token: null })
@@ -112,14 +119,30 @@ export class Authenticator {
     return (await this.#check(fingerprint, login)).user ?? refuse()
   }
 
-  /** Verifies the same credentials once for requests that come together. */
+  /** Checks credentials, and once more when another node has changed the account that refused them. */
   async #check(fingerprint: string, login: Login): Promise<Verified> {
-    const account = await this.#parts.accounts.open(login.name)
+    const since = this.#parts.clock.monotonic()
+    for (let isLast = false; ; isLast = true) {
+      const account = await this.#parts.accounts.open(login.name)
+      const verified = await this.#checkAgainst(account, fingerprint, login, isLast ? null : since)
+      if (verified !== null) return verified
+    }
+  }
+
+  /**
+   * Verifies the same credentials once for requests that come together.
+   *
+   * @param since when the check began; null: a refusal needs no confirmation
+   * @returns null when the account is no longer the present one
+   */
+  async #checkAgainst(
+    account: Account | null, fingerprint: string, login: Login, since: number | null,
+  ): Promise<Verified | null> {
     const known = this.#verified.get(fingerprint)
-    if (known?.account === account) return this.#repeat(known, login.client)
+    if (known?.account === account) return this.#confirmed(known, login.client, since)
     const running = this.#running.get(fingerprint)
-    if (running?.account === account) return this.#share(running.outcome, fingerprint, login)
-    const check = { account, outcome: this.#verify(fingerprint, login, account) }
+    if (running?.account === account) return this.#share(running.outcome, account, fingerprint, login, since)
+    const check = { account, outcome: this.#verify(fingerprint, login, account, since) }
     this.#running.set(fingerprint, check)
     try {
       return await check.outcome
@@ -129,13 +152,28 @@ export class Authenticator {
   }
 
   /** Waits for the check of another request, which ends when its client disconnects. */
-  async #share(outcome: Promise<Verified>, fingerprint: string, login: Login): Promise<Verified> {
+  async #share(
+    outcome: Promise<Verified | null>, account: Account | null, fingerprint: string, login: Login, since: number | null,
+  ): Promise<Verified | null> {
     try {
-      return this.#repeat(await outcome, login.client)
+      const verified = await outcome
+      return verified === null ? null : this.#repeat(verified, login.client)
     } catch (error) {
       if (!(error instanceof ClientGoneError) || login.client.signal.aborted) throw error
-      return this.#check(fingerprint, login)
+      return this.#checkAgainst(account, fingerprint, login, since)
     }
+  }
+
+  async #confirmed(known: Verified, client: Client, since: number | null): Promise<Verified | null> {
+    if (known.user === null) {
+      this.#parts.lockout.check(attemptOf(client, known.name, known.account))
+      if (await this.#isOutdated(known.name, known.account, since)) return null
+    }
+    return this.#repeat(known, client)
+  }
+
+  async #isOutdated(name: string, account: Account | null, since: number | null): Promise<boolean> {
+    return since !== null && await this.#parts.accounts.confirm(name, account, since) !== account
   }
 
   /** Returns an outcome to a client again. @throws ApiError `forbidden` when the account is locked for the client */
@@ -147,18 +185,23 @@ export class Authenticator {
   }
 
   async #verify(
-    fingerprint: string, { name, password, client, token }: Login, account: Account | null,
-  ): Promise<Verified> {
+    fingerprint: string, { name, password, client, token }: Login, account: Account | null, since: number | null,
+  ): Promise<Verified | null> {
     if (account !== null) requireNoConflicts(account)
     const { lockout, passwords } = this.#parts
     const { clientAddress: address, signal } = client
     const source = JSON.stringify([address, name])
     const known = this.#knownSources.get(source) ?? false
     const needsToken = account !== null && account.oneTimeSecret !== null && token === null
+    let isOutdated = false
     const right = await lockout.watch(attemptOf(client, name, account), async () => {
       const isRight = await passwords.run({ address, name, known, signal }, () => this.#isRight(password, account))
-      return isRight && !needsToken
+        && !needsToken
+      if (!isRight) isOutdated = await this.#isOutdated(name, account, since)
+      // A refusal by an account that is not the present one does not count.
+      return isRight || isOutdated
     })
+    if (isOutdated) return null
     const user: User | null = right ? { ...account!.user, handler: 'default' } : null
     const verified = { name, account, user }
     if (right) {
@@ -170,20 +213,16 @@ export class Authenticator {
     return verified
   }
 
-  /**
-   * Does the work of a check for an unknown user too, and the missing rounds for a hash with fewer than new ones, so
-   * that the time of a refusal does not show which users exist.
-   */
+  /** Does the same work for all wrong passwords, for unknown names too (`refusal-work`). */
   async #isRight(password: string, account: Account | null): Promise<boolean> {
-    const { machine, options } = this.#parts
+    const { machine, options, refusals } = this.#parts
     const stored = account?.hash ?? null
     const bounds = account?.user.admin ? administratorBounds : options
     if (stored !== null && await verifyPassword(password, stored, machine, bounds)) return true
-    const rounds = stored === null || stored.scheme === 'simple' ? 0 : stored.iterations
-    if (rounds >= options.passwordIterations) return false
-    const digest = digestOf(options.passwordDigest)
     const salt = this.#key.slice(0, keyBytes)
-    await machine.pbkdf2(password, salt, options.passwordIterations - rounds, derivedKeyBytes[digest], digest)
+    for (const [digest, rounds] of refusals.missing(stored)) {
+      await machine.pbkdf2(password, salt, rounds, derivedKeyBytes[digest], digest)
+    }
     return false
   }
 }

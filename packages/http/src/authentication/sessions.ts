@@ -72,9 +72,19 @@ export class Sessions {
     if (this.#left(cookie) <= 0) return null
     const account = this.#parts.accounts.current(cookie.name)
     if (known !== undefined && known.account === account && this.#isValid(known)) return this.#found(known)
-    return account === undefined
-      ? this.#parts.accounts.open(cookie.name).then(opened => this.#verify(fingerprint, cookie, opened))
-      : this.#verify(fingerprint, cookie, account)
+    if (account === undefined) {
+      return this.#parts.accounts.open(cookie.name).then(opened => this.#verify(fingerprint, cookie, opened))
+    }
+    return this.#verify(fingerprint, cookie, account) ?? this.#verifyAgain(fingerprint, cookie, account)
+  }
+
+  /** Another node may have written a new password, with a new salt, and begun the session. */
+  async #verifyAgain(
+    fingerprint: string, cookie: SessionCookie, before: Account | null,
+  ): Promise<FoundSession | null> {
+    const { accounts, clock } = this.#parts
+    const account = await accounts.confirm(cookie.name, before, clock.monotonic())
+    return account === before ? null : this.#verify(fingerprint, cookie, account)
   }
 
   #isValid({ secret, hashAlgorithms }: Verified): boolean {

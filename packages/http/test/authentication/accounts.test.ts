@@ -21,7 +21,7 @@ describe('accounts', () => {
     reads = []
     configuration = new MemoryConfiguration({})
     accounts = new Accounts({
-      configuration, control, clock, accountsMax: 10,
+      configuration, control, clock, accountsMax: 10, refusals: { note: () => {} },
       coordinator: {
         openDocument: () => {
           const read = Promise.withResolvers<OpenedDocument | null>()
