@@ -44,4 +44,21 @@ describe('users on three nodes', () => {
       await becomes(number, 'ann:second', 200)
     }
   })
+
+  it('log in with a new password at once on every node, and are not locked out by this', async () => {
+    const id = '/_users/org.couchdb.user:max'
+    const user = { name: 'max', type: 'user', roles: [], password: 'password 0' }
+    for (const number of [1, 2, 3]) expect(await statusOf(number, 'max:password 0')).to.equal(401)
+    let { status, body } = await cluster.node(1).http.send('PUT', id, { json: user })
+    expect(status).to.equal(201)
+    for (let changes = 1; changes <= 6; changes++) {
+      for (const number of [1, 2, 3]) expect(await statusOf(number, `max:password ${changes - 1}`)).to.equal(200)
+      ;({ status, body } = await cluster.node(1).http.send('PUT', `${id}?rev=${body.rev}`, {
+        json: { ...user, password: `password ${changes}` },
+      }))
+      expect(status).to.equal(201)
+      // A name is read again once in half a second at most.
+      await new Promise(resolve => { setTimeout(resolve, 500) })
+    }
+  })
 })
