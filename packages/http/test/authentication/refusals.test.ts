@@ -9,7 +9,9 @@ const wrong = [401, 'Name or password is incorrect.']
 const locked = [403, 'Account is temporarily locked due to multiple authentication failures']
 const right = [200, undefined]
 
-interface Hashing { readonly iterations?: number; readonly digest?: string; readonly bytes?: number }
+interface Choice {
+  readonly iterations?: number; readonly digest?: string; readonly bytes?: number; readonly totp?: object
+}
 
 describe('refusals of passwords', () => {
   let node: MemoryNode
@@ -34,14 +36,14 @@ describe('refusals of passwords', () => {
 
   /** Writes the document of a user as another node does, of which this one learns nothing. */
   const elsewhere = async (
-    name: string, secret: string, { iterations = 1, digest = 'sha256', bytes = 32 }: Hashing = {},
+    name: string, secret: string, { iterations = 1, digest = 'sha256', bytes = 32, totp }: Choice = {},
   ): Promise<void> => {
     const db = node.control.state()!.databases.get('_users')!
     const context = { requestId: 'test', signal: new AbortController().signal }
     const opened = await node.coordinator.openDocument(db, idOf(name), {}, context)
     const salt = `salt of ${secret}`
     const body = Buffer.from(JSON.stringify({
-      type: 'user', name, roles: [], password_scheme: 'pbkdf2', pbkdf2_prf: digest, salt, iterations,
+      type: 'user', name, roles: [], totp, password_scheme: 'pbkdf2', pbkdf2_prf: digest, salt, iterations,
       derived_key: pbkdf2Sync(secret, salt, iterations, bytes, digest).toString('hex'),
     }))
     const write = documentWrite(idOf(name), opened?.leaves[0]!.revision ?? null, false, body)
@@ -85,6 +87,18 @@ describe('refusals of passwords', () => {
       }
       for (let index = 0; index < 5; index++) expect(await byBasic('ann', `guess ${index}`)).to.deep.equal(wrong)
       expect(await byBasic('ann', 'password 9')).to.deep.equal(locked)
+    })
+
+    it('are confirmed when a second factor was removed', async () => {
+      const totp = { key: 'GEZDGNBVGY3TQOJQ' }
+      for (const login of [byBasic, byForm]) {
+        await elsewhere('ann', 'pw', { totp })
+        await node.clock.advance(3_000)
+        expect(await login('ann', 'pw')).to.deep.equal(wrong)
+        await elsewhere('ann', 'pw')
+        await node.clock.advance(500)
+        expect(await login('ann', 'pw')).to.deep.equal(right)
+      }
     })
 
     it('are confirmed for sessions that began there', async () => {
