@@ -88,7 +88,12 @@ export class ConsensusRules {
   }
 
   #fail(text: string): void {
-    if (this.#disks.disksLost === 0) this.#world.fail('safety', 'consensus-rules', text)
+    this.#world.fail('safety', 'consensus-rules', text)
+  }
+
+  /** Fails unless a lost disk may be the reason: it had entries and votes that others rely on. */
+  #failUnlessLost(text: string): void {
+    if (this.#disks.disksLost === 0) this.#fail(text)
   }
 
   #record({ disk }: SimulatedNode): DiskRecord {
@@ -165,7 +170,7 @@ export class ConsensusRules {
         voters: voters === undefined ? [] : [voters],
       })
     } else if (known.leader !== node.name) {
-      this.#fail(`${known.leader} and ${node.name} lead in term ${message.term}`)
+      this.#failUnlessLost(`${known.leader} and ${node.name} lead in term ${message.term}`)
     }
     if (known === undefined) this.#world.moments.leads(node)
     const led = this.#terms.get(message.term)!
@@ -173,7 +178,8 @@ export class ConsensusRules {
       led.voters = [voters, ...led.voters].slice(0, 2)
     }
     for (const entry of message.entries) this.#noteEntry(node, entry)
-    if (message.commit > led.commit) this.#committedBy(led, message)
+    if (led.leader !== node.name) return
+    if (message.commit > led.commit) this.#committedBy(node, led, message)
     const silent = led.rounds.sending(message.round, led.voters)
     if (silent !== undefined) {
       this.#fail(`${node.name} goes on leading term ${message.term} although no majority of `
@@ -186,18 +192,21 @@ export class ConsensusRules {
     const known = this.#entries.get(entry.index)
     if (known?.term === entry.term
       && (known.kind !== entry.kind || Buffer.compare(known.payload, entry.payload) !== 0)) {
-      this.#fail(`${node.name} sent another entry ${entry.index} of term ${entry.term} than was sent before`)
+      this.#failUnlessLost(
+        `${node.name} sent another entry ${entry.index} of term ${entry.term} than was sent before`,
+      )
     }
     if (known === undefined || known.term < entry.term) this.#entries.set(entry.index, entry)
     const committed = this.#committed.get(entry.index)
     if (committed === undefined || committed === entry.term) return
-    this.#fail(`${node.name} leads with entry ${entry.index} of term ${entry.term}, and the one of term ${committed} `
-      + 'was committed')
+    this.#failUnlessLost(`${node.name} leads with entry ${entry.index} of term ${entry.term}, and the one of term `
+      + `${committed} was committed`)
   }
 
-  #committedBy(led: Leadership, { commit, term }: Of<'append'>): void {
+  #committedBy(node: SimulatedNode, led: Leadership, { commit, term }: Of<'append'>): void {
     led.commit = commit
-    const entryTerm = this.#entries.get(commit)?.term
+    const own = RaftStorage.view(key => node.disk.value(controlStoreName, key)).term(commit)
+    const entryTerm = own ?? this.#entries.get(commit)?.term
     if (entryTerm === undefined) return
     this.#committed.set(commit, entryTerm)
     if (commit > led.firstCommit && entryTerm < term) {
@@ -211,8 +220,8 @@ export class ConsensusRules {
     const isHeld = (voters: readonly string[]): boolean =>
       voters.filter(voter => holders.has(voter)).length >= majority(voters.length)
     if (led.voters.length === 0 || led.voters.some(isHeld)) return
-    this.#fail(`${led.leader} has committed entry ${commit} of the metadata log, which only ${[...holders].join(', ')} `
-      + `of ${led.voters[0]!.join(', ')} have on their disks`)
+    this.#failUnlessLost(`${led.leader} has committed entry ${commit} of the metadata log, which only `
+      + `${[...holders].join(', ')} of ${led.voters[0]!.join(', ')} have on their disks`)
   }
 
   // What a node receives
