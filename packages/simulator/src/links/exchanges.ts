@@ -229,6 +229,9 @@ export class Exchanges {
     if (exchange.nothingDone && served) {
       this.#report('nothing-done', `${exchange} was reported as not done (${outcome}), but it was served`)
     }
+    if (plan.abortsAfterMs === 0 && served) {
+      this.#report('calls-end-as-planned', `${exchange} was served although it was aborted before it began`)
+    }
     // After a pause, the served end may have ended a stream because it heard nothing for too long.
     const early = this.#world.nowMs - movedMs < plan.timeoutMs * earlyFactor
     if (outcome === 'timeout' && early && mode !== 'stalled' && !exchange.wasPaused) {
@@ -236,9 +239,6 @@ export class Exchanges {
     }
     if (outcome === expected || (mode === 'disturbed' && disturbed.has(outcome!))) return
     if (mode === 'crowded' && outcome === 'overloaded') return
-    if (plan.abortsAfterMs === 0 && served) {
-      this.#report('calls-end-as-planned', `${exchange} was served although it was aborted before it began`)
-    }
     if (outcome === 'cancelled' && plan.abortsAfterMs < Infinity) return
     this.#report('calls-end-as-planned', `${exchange} ended as ${outcome} instead of ${expected}`)
   }

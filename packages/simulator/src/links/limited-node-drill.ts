@@ -16,10 +16,12 @@ const smallLimits: Partial<RpcLimits> = {
   maxCallsOut: callsMax, maxCallsServed: callsMax, maxWaitsOut: callsMax, maxWaitsServed: callsMax, streamStallMs,
   maxServedBytes: 20_000, maxQueuedBytes: 65_536, maxUnauthenticated: unfinishedMax,
 }
-/** More than the limit of queued bytes together, and more than that of the requests that are served. */
+/** Together more than the limit of queued bytes, and of the requests that are served. */
 const largeBytes = 30_000
+const servedBytes = 9000
 const largeCount = 8
 const rounds = 2
+const largeRounds = 4
 const roundPauseMs = 200
 /** Calls while a node stops: the first half before it begins to. */
 const stopCalls = 40
@@ -91,15 +93,14 @@ async function budgetsReturn(
  * Afterwards there is room again.
  */
 async function largeCalls(context: LinkDrillContext, from: SimulatedNode, to: SimulatedNode): Promise<void> {
-  const { node } = context
-  const large = { ...smallCall, pieceBytes: largeBytes, requestBytes: 0, servedMs: 0 }
-  const requests = { ...smallCall, requestBytes: largeBytes }
-  const crowd = [
-    await makeMany(context, from, to, largeCount, () => to === node ? large : requests, 'crowded'),
-    ...to === node ? [await makeMany(context, from, to, largeCount, () => requests, 'crowded')] : [],
-  ]
-  for (const made of crowd) demandRefusal(context, made, `${largeCount} calls of ${largeBytes} bytes`)
-  for (let round = 0; round < rounds; round++) {
+  const answers = { ...smallCall, pieceBytes: largeBytes, requestBytes: 0, servedMs: 0 }
+  const served = to === context.node
+  const requests = { ...smallCall, requestBytes: served ? servedBytes : largeBytes }
+  for (const plan of served ? [answers, requests] : [requests]) {
+    const made = await makeMany(context, from, to, largeCount, () => plan, 'crowded')
+    demandRefusal(context, made, `${largeCount} large calls`)
+  }
+  for (let round = 0; round < largeRounds; round++) {
     await makeMany(context, from, to, 1, () => ({ ...requests, fails: round === 0 ? 'storage' : null }), 'calm')
   }
 }

@@ -13,6 +13,8 @@ import { exchangeShard } from './served-exchanges.ts'
 /** Long enough for several attempts. */
 const attemptsMs = 3000
 const joinedMs = 2000
+/** Longer than a member may take to answer, and shorter than the silence after which its link is closed. */
+const silentMs = 2000
 const pollMs = 100
 /** Calls of which the answers, and then the refusals, are not read. */
 const unreadCalls = 2500
@@ -88,10 +90,38 @@ export function otherSecret(world: World, node: SimulatedNode): Promise<void> {
   return getsNoLink(world, node, stranger, 'a process with another secret')
 }
 
-/** A process that has the name of a member dials, while the member has a link. No link opens. */
+/** A process that has the name of a member, or of the node itself, dials while the member has a link. No link opens. */
 export function rivalNode(world: World, node: SimulatedNode, member: SimulatedNode): Promise<void> {
   const stranger = new Stranger(world, 'rival', clusterOf(node), { name: member.name })
   return getsNoLink(world, node, stranger, `a second process named ${member.name}`)
+}
+
+/**
+ * A process without a cluster that has the name of a member dials while the member does not answer for a moment. No
+ * link opens.
+ */
+export async function guestWithName(world: World, node: SimulatedNode, member: SimulatedNode): Promise<void> {
+  const stranger = new Stranger(world, 'namesake', null, { name: member.name })
+  world.pause(member.number)
+  const refused = getsNoLink(world, node, stranger, `a process without a cluster named ${member.name}`)
+  await world.sleep(silentMs)
+  world.continue(member.number)
+  await refused
+}
+
+/** A guest, and a process that was removed from the cluster, send consensus messages in the name of a member. */
+export async function falseMessages(world: World, node: SimulatedNode, member: SimulatedNode): Promise<void> {
+  const senders = [new Stranger(world, 'visitor', null), new Stranger(world, 'leaver', clusterOf(node))]
+  await Promise.all(senders.map(sender => sender.dial(node)))
+  await world.sleep(joinedMs)
+  for (const { network } of senders) {
+    network.control(node.name).sendRaft({
+      type: 'append-reply', from: member.name, to: node.name, term: 0, success: false, matchIndex: 0,
+      conflictIndex: 0, round: 0,
+    })
+  }
+  await world.sleep(pollMs)
+  for (const sender of senders) sender.end()
 }
 
 function clusterOf(node: SimulatedNode): string | null {

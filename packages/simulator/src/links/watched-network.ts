@@ -37,7 +37,7 @@ export class WatchedNetwork implements PeerNetwork {
 
   start(handlers: PeerHandlers): Promise<void> {
     return this.#network.start({
-      control: from => handlers.control(from),
+      control: from => this.#watched(handlers.control(from), from),
       replica: (shard, from) => {
         this.#checkRunning(`a call of a replica from ${from.node}`)
         return this.#parts.own(this, shard, from) ?? handlers.replica(shard, from)
@@ -87,6 +87,23 @@ export class WatchedNetwork implements PeerNetwork {
   replica(node: string, shard: ShardId): ShardReplica { return this.#network.replica(node, shard) }
 
   indexes(node: string, shard: ShardId): IndexReplica { return this.#network.indexes(node, shard) }
+
+  #watched(peer: ControlPeer, from: PeerIdentity): ControlPeer {
+    return {
+      status: context => peer.status(context),
+      join: (request, context) => peer.join(request, context),
+      propose: (command, context) => peer.propose(command, context),
+      ask: (request, context) => peer.ask(request, context),
+      designChanged: (incarnation, context) => peer.designChanged(incarnation, context),
+      sendRaft: message => {
+        if (message.from !== from.node || from.clusterId === null) {
+          this.#report('consensus-senders', `took a message of ${message.from} from ${from.node}, which is `
+            + `${from.clusterId === null ? 'no member' : 'another node'}`)
+        }
+        peer.sendRaft(message)
+      },
+    }
+  }
 
   #checkCluster({ node, clusterId }: PeerIdentity): void {
     if (clusterId === null || this.#clusterId === null || clusterId === this.#clusterId) return
