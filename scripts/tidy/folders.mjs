@@ -141,6 +141,7 @@ export const folders = {
   simulator: {
     'history': [],
     'world': [],
+    'models': ['world'],
     'views': ['world'],
     'plan': ['world'],
     'links': ['plan', 'world'],
@@ -148,8 +149,8 @@ export const folders = {
     'checkers': ['history', 'views', 'workload', 'world'],
     'actions': ['checkers', 'plan', 'views', 'workload', 'world'],
     'faults': ['checkers', 'plan', 'world'],
-    'drills': ['checkers', 'faults', 'history', 'world'],
-    'swarm': ['actions', 'checkers', 'drills', 'faults', 'history', 'links', 'plan', 'workload', 'world'],
+    'drills': ['checkers', 'faults', 'history', 'models', 'world'],
+    'swarm': ['actions', 'checkers', 'drills', 'faults', 'history', 'links', 'models', 'plan', 'workload', 'world'],
     'minimiser': ['swarm'],
     'scenarios': ['world'],
     'planted': ['scenarios', 'swarm', 'workload', 'world'],

@@ -30,6 +30,11 @@ export interface DiskFaults {
    * clock.
    */
   readonly clearPauseMs?: (store: string) => number
+  /**
+   * Milliseconds that a read of a page or of several keys takes; what it finds was there at some moment in between.
+   * Needs a clock.
+   */
+  readonly readDelayMs?: (store: string) => number
   /** Fails one read: of a page, of several keys, or of one key. */
   readonly failRead?: (store: string) => 'io' | 'corrupt' | undefined
   /** At a crash: whether the batch in flight reached the disk completely nevertheless. When absent, it is lost. */
@@ -309,8 +314,19 @@ class MemoryStore extends GroupCommitStore {
   }
 
   protected override async _getMany(keys: readonly string[]): Promise<(Uint8Array | undefined)[]> {
+    const delayMs = this.#readDelayMs()
+    if (delayMs > 0) {
+      await this.#pause(delayMs / 2)
+      this.#assertAlive()
+    }
     this.#assertReadable()
-    return keys.map(key => this.#data.get(key))
+    const values = keys.map(key => this.#data.get(key))
+    if (delayMs > 0) await this.#pause(delayMs / 2)
+    return values
+  }
+
+  #readDelayMs(): number {
+    return this.#disk.faults.readDelayMs?.(this.name) ?? 0
   }
 
   protected override async _writeBatch(operations: BatchOperations): Promise<void> {
@@ -373,7 +389,11 @@ class MemoryStore extends GroupCommitStore {
     assertReadable: () => void,
   ): StoreIterator {
     const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
-    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, assertReadable)
+    const delay = (): Promise<void> | undefined => {
+      const delayMs = this.#readDelayMs()
+      return delayMs > 0 ? this.#pause(delayMs) : undefined
+    }
+    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, assertReadable, delay)
   }
 
   protected override async _clear(range: Range): Promise<void> {
@@ -468,12 +488,15 @@ class MemoryStoreIterator implements StoreIterator {
   readonly #entries: Generator<StoreEntry, void, undefined>
   readonly #values: boolean
   readonly #assertAlive: () => void
+  readonly #delay: () => Promise<void> | undefined
   #left: number
   #closed = false
 
   constructor(
     entries: Generator<StoreEntry, void, undefined>, limit: number, values: boolean, assertAlive: () => void,
+    delay: () => Promise<void> | undefined,
   ) {
+    this.#delay = delay
     this.#entries = entries
     this.#left = limit
     this.#values = values
@@ -482,6 +505,8 @@ class MemoryStoreIterator implements StoreIterator {
 
   async next(count: number): Promise<StoreEntry[]> {
     if (this.#closed) throw new StorageError('closed', 'the iterator is closed')
+    const delay = this.#delay()
+    if (delay !== undefined) await delay
     this.#assertAlive()
     const page: StoreEntry[] = []
     while (page.length < count && this.#left > 0) {

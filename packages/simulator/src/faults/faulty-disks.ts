@@ -12,6 +12,10 @@ export interface DiskTrouble {
   /** Probability that a read fails. */
   failingReads: number
   failingReadCode: 'io' | 'corrupt'
+  /** Maximum milliseconds that a read takes. */
+  slowReadsMs: number
+  /** The only store whose writes are slow or fail; undefined: all. */
+  store: string | undefined
 }
 
 const clearInTwoChance = 0.5
@@ -43,7 +47,10 @@ export class FaultyDisks {
     this.#dice = dice
     this.#syncDelayMs = syncDelayMs
     for (const node of world.nodes) {
-      this.#troubles.set(node, { slowMs: 0, full: false, failingWrites: 0, failingReads: 0, failingReadCode: 'io' })
+      this.#troubles.set(node, {
+        slowMs: 0, full: false, failingWrites: 0, failingReads: 0, failingReadCode: 'io', slowReadsMs: 0,
+        store: undefined,
+      })
       this.#attach(node)
     }
     world.onStarted.add(node => { if (!this.troubled(node)) this.#hit.delete(node) })
@@ -114,18 +121,24 @@ export class FaultyDisks {
       this.#hit.add(node)
       return code
     }
+    const concerns = (store: string): boolean => trouble.store === undefined || trouble.store === store
+    const reads = dice.fork(`reads ${node.number} ${this.#lost}`)
     node.disk.keepJournal(journalBatches)
     const clears = dice.fork(`clears ${node.number} ${this.#lost}`)
     const suffixes = dice.fork(`suffixes ${node.number} ${this.#lost}`)
     node.disk.setFaults({
       clearPauseMs: () => clears.chance(clearInTwoChance) ? clears.between(0, clearPauseMsMax) : 0,
-      syncDelayMs: () => dice.between(min, max) + dice.fraction() * trouble.slowMs,
-      failWrite: () =>
-        trouble.full ? hit('full')
+      syncDelayMs: store =>
+        dice.between(min, max) + dice.fraction() * (concerns(store) ? trouble.slowMs : 0),
+      readDelayMs: () => trouble.slowReadsMs > 0 ? reads.fraction() * trouble.slowReadsMs : 0,
+      failWrite: store =>
+        !concerns(store) ? undefined
+          : trouble.full ? hit('full')
           : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io')
           : undefined,
-      failRecovery: () =>
-        trouble.full ? hit('full')
+      failRecovery: store =>
+        !concerns(store) ? undefined
+          : trouble.full ? hit('full')
           : trouble.failingWrites > 0 && dice.chance(trouble.failingWrites) ? hit('io')
           : undefined,
       landFailed: () => dice.chance(landFailedChance),

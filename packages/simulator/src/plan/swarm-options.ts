@@ -58,6 +58,8 @@ export interface SwarmOptions {
   readonly suspension: { readonly afterFaults: number; readonly ms: number } | undefined
   /** Share of the drills that end the run (`drills/`). */
   readonly drillShare: number
+  /** Probability that the run ends with an exercise of replicas (`drills/replica-exercise.ts`). */
+  readonly exerciseShare: number
   /** Mean pause between two faults; Infinity means no faults. */
   readonly faultPauseMs: number
   readonly faultMsMax: number
@@ -154,6 +156,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     sharedValueShare: dice.fork('shared values').pick([0, 0.2, 0.6, 0.9]),
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
+    exerciseShare: 0.5,
     drillShare: dice.fork('drills').pick([0, 0, 0.4]),
     ...drawPeriods(dice),
   }

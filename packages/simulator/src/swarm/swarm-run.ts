@@ -43,10 +43,12 @@ import { Exchanges } from '../links/exchanges.ts'
 import { drillLinks } from '../links/link-drills.ts'
 import { LinkWorkload } from '../links/link-workload.ts'
 import { OpenLinks } from '../links/open-links.ts'
+import { ReplicaExercise } from '../drills/replica-exercise.ts'
 import { checkHistory } from '../history/index.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
 import { FaultyDisks } from '../faults/faulty-disks.ts'
 import { Supervisor } from '../faults/supervisor.ts'
+import { ReplicaWatch } from '../models/replica-watch.ts'
 import { ChangesReader } from '../workload/changes-reader.ts'
 import { Client } from '../workload/client.ts'
 import { FeedPlaces } from '../workload/feed-places.ts'
@@ -135,7 +137,9 @@ const finalCheckers: Readonly<Record<string, FinalChecker>> = {
 export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<SwarmResult> {
   const dice = new Dice(seed)
   const options = drawSwarmOptions(dice.fork('options'), actions)
+  const watch = new ReplicaWatch()
   const world = new World({
+    observe: node => watch.observe(node),
     seed, nodes: options.nodes, seeds: options.seeds, linkDelayMs: options.linkDelayMs,
     clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
     // Databases of the swarm have few documents, and queries by two indexes must occur.
@@ -143,9 +147,13 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
     ...(options.snapshots && { snapshots: options.snapshots }), ...(options.limits && { limits: options.limits }),
     ...(damageNames.some(name => options.faults[name] > 0) && { scrubPauseMs }),
   })
+  watch.attach(world)
   hooks.onWorld?.(world)
   world.say(`seed ${seed}: ${JSON.stringify(options)}`)
-  const run = new SwarmRun(world, options, dice, new Schedule(hooks.only))
+  // A planted bug has the checkers that must find it, which the exercise would anticipate.
+  const run = new SwarmRun(
+    world, options, dice, new Schedule(hooks.only), hooks.plant === undefined ? watch : undefined,
+  )
   let failure: Failure | undefined
   try {
     await run.run()
@@ -178,11 +186,14 @@ class SwarmRun {
   readonly #inspector: IndexInspector
   readonly #links: LinkWorkload
   readonly #exchanges: Exchanges
+  /** Undefined: the run has no exercise. */
+  readonly #watch: ReplicaWatch | undefined
   readonly #places = new FeedPlaces()
   #reads = 0
   #drills = 0
 
-  constructor(world: World, options: SwarmOptions, dice: Dice, schedule: Schedule) {
+  constructor(world: World, options: SwarmOptions, dice: Dice, schedule: Schedule, watch: ReplicaWatch | undefined) {
+    this.#watch = watch
     this.schedule = schedule
     this.#world = world
     this.#options = options
@@ -237,6 +248,7 @@ class SwarmRun {
       // Indexes that were removed shortly before a crash are on the disk again.
       if (this.#hasIndexes) this.#demand('unused-indexes', await world.run(() => cleanViews(world, databases)))
     })
+    await this.#exercise(databases)
     await world.run(() => world.stop(...world.nodes.map(node => node.number)), stopMsMax)
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
@@ -497,6 +509,21 @@ class SwarmRun {
     if (this.#drills > 0 && this.#hasIndexes) {
       this.#demand('unused-indexes', await this.#world.run(() => cleanViews(this.#world, databases)))
     }
+  }
+
+  /** Calls replicas of a database of its own directly, in some runs. */
+  async #exercise(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
+    const world = this.#world
+    const dice = this.#dice.fork('replica exercise')
+    const watch = this.#watch
+    if (watch === undefined || !dice.chance(this.#options.exerciseShare)) return
+    if (!this.schedule.take('replica exercise')) return
+    world.say('replica exercise')
+    this.#drills++
+    const exercise = new ReplicaExercise({ world, dice, disks: this.#disks, watch })
+    this.#demand('replica-exercise', await world.run(() => exercise.run()))
+    // A crash of a node can undo that indexes were removed.
+    if (this.#hasIndexes) this.#demand('unused-indexes', await world.run(() => cleanViews(world, databases)))
   }
 
   async #drillWith(name: string, drill: Drill, dice: Dice, database: string, number: number): Promise<void> {

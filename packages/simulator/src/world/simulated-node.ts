@@ -33,6 +33,8 @@ export interface SimulatedNodeParts {
   readonly observers: ReadonlySet<NodeObserver>
   /** Wraps the links of each process, beneath those that a planted bug replaces. */
   readonly wrapNetwork: (node: SimulatedNode, network: PeerNetwork) => PeerNetwork
+  /** Called for each start of a node: returns a function that wraps its replicas, inside of planted bugs. */
+  readonly observe?: ((node: string) => NonNullable<NodeSeams['replica']>) | undefined
   /** Called for each start of a node: returns the bug to plant. */
   readonly plant?: (node: string) => Planting
 }
@@ -173,19 +175,18 @@ export class SimulatedNode {
   /** Returns the seams that observers see, in front of which planted bugs stay. */
   #watched(planted: NodeSeams | undefined, runtime: Runtime): Pick<NodeSeams, 'network' | 'replica'> {
     const observers = [...this.#parts.observers]
+    const observe = this.#parts.observe?.(this.name)
     const network = (original: PeerNetwork): PeerNetwork => {
       const wrapped = this.#parts.wrapNetwork(this, original)
       const watched = observers.reduce((inner, each) => each.network?.(this, inner, runtime) ?? inner, wrapped)
       return planted?.network?.(watched) ?? watched
     }
     const replica = (shard: ShardId, original: ShardReplica): ShardReplica => {
-      const changed = planted?.replica?.(shard, original) ?? original
+      const observed = observe?.(shard, original) ?? original
+      const changed = planted?.replica?.(shard, observed) ?? observed
       return observers.reduce((inner, each) => each.replica?.(this, shard, inner) ?? inner, changed)
     }
-    return {
-      network,
-      ...(planted?.replica !== undefined || observers.some(each => each.replica !== undefined)) && { replica },
-    }
+    return { network, replica }
   }
 
   /** Stops the process in good order. Resolves when it has ended. */

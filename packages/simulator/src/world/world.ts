@@ -48,6 +48,8 @@ export interface WorldOptions {
   /** Limits of every node. Default: as in production. */
   readonly limits?: SimulatedNodeParts['limits']
   readonly onLine?: (line: string) => void
+  /** Called for each start of a node: returns a function that wraps its replicas. */
+  readonly observe?: SimulatedNodeParts['observe']
   /** Returns the bug to plant, for each start of each node. */
   readonly plant?: (node: string) => Planting
 }
@@ -116,7 +118,7 @@ export class World {
 
   #machines(options: WorldOptions): SimulatedNode[] {
     const { nodes, seeds = nodes, settings = {}, nodeSettings = {}, snapshots, scrubPauseMs, limits, plant } = options
-    const { clockDrift = 0, clockOffsetMs = 0 } = options
+    const { clockDrift = 0, clockOffsetMs = 0, observe } = options
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')
@@ -141,7 +143,7 @@ export class World {
         },
         wrapNetwork: (node, network) => this.wrapNetwork(node, network),
         onFatal: (node, error) => this.#gaveUp(node, error),
-        observers: this.observers, plant,
+        observers: this.observers, plant, observe,
         ...(snapshots && { controlPlane: { raft: {
           ...defaultRaftDriverOptions, ...snapshots,
           ...(plant === undefined && {

@@ -1,0 +1,302 @@
+/**
+ * An exercise at the end of a run: a database of its own whose replicas receive random calls directly, as from
+ * coordinators and peers, while single disks are slow or fail, nodes crash, and records are damaged. Models of the
+ * replicas judge every answer (`models/`).
+ */
+import { documentStoreName, ShardKeys } from '@sectional/server'
+import type { AttachmentRecord, DocumentEdit, ShardId, ShardReplica } from '@sectional/core'
+import { revisionHash } from '@sectional/core'
+import type { Findings } from '../checkers/final-state.ts'
+import type { FaultyDisks } from '../faults/faulty-disks.ts'
+import type { ModelledReplica } from '../models/modelled-replica.ts'
+import type { ReplicaWatch } from '../models/replica-watch.ts'
+import type { Dice } from '../world/dice.ts'
+import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { World } from '../world/world.ts'
+import { ReplicaCalls } from './replica-calls.ts'
+
+export interface ReplicaExerciseParts {
+  readonly world: World
+  readonly dice: Dice
+  readonly disks: FaultyDisks
+  readonly watch: ReplicaWatch
+}
+
+const database = 'exercise'
+const foundMsMax = 120_000
+const replicasMax = 3
+const callsTogetherMax = 7
+const restMs = 1000
+/** Longer than the pause after which a replica looks at its disk again after a failed write. */
+const recoveredMs = 8000
+const rebuiltMsMax = 30_000
+const pollMs = 200
+const callMs = 60_000
+/** A node sweeps for the first time 30 minutes after its start, and content is kept for 30 minutes. */
+const beforeUploadMs = 18 * 60_000
+const afterUploadMs = 18 * 60_000
+const shortCallsMs = [20, 300]
+
+export class ReplicaExercise {
+  readonly #parts: ReplicaExerciseParts
+  readonly #partitioned: boolean
+  readonly #calls: ReplicaCalls
+  #shard!: ShardId
+  #hosts!: readonly SimulatedNode[]
+
+  constructor(parts: ReplicaExerciseParts) {
+    this.#parts = parts
+    this.#partitioned = parts.dice.chance(0.4)
+    this.#calls = new ReplicaCalls({ dice: parts.dice.fork('calls'), partitioned: this.#partitioned })
+  }
+
+  async run(): Promise<Findings> {
+    const { dice } = this.#parts
+    await this.#begin()
+    await this.#bursts(dice.integer(3, 6))
+    const steps = [() => this.#failedWrite(), () => this.#restart(), () => this.#rebuild()]
+    if (dice.chance(0.3)) steps.push(() => this.#lateDocument())
+    for (const step of dice.sample(steps, steps.length)) {
+      const findings = await step()
+      if (findings.length > 0) return findings
+      await this.#bursts(dice.integer(1, 2))
+    }
+    return this.#end()
+  }
+
+  async #begin(): Promise<void> {
+    const { watch, world } = this.#parts
+    const n = Math.min(replicasMax, world.nodes.length)
+    await world.eventually(`${database} to be created`, foundMsMax, async () => {
+      const partitioned = this.#partitioned ? '&partitioned=true' : ''
+      const { status } = await world.send(1, 'PUT', `/${database}?q=1&n=${n}${partitioned}`, {})
+      return status === 201 || status === 202 || status === 412 ? null : `status ${status}`
+    })
+    await world.eventually(`${database} to be known`, foundMsMax, async () =>
+      world.nodes.every(node => node.inside!.control.state()?.databases.has(database)) ? null : 'not yet')
+    const { incarnation, shards: [shard] } = world.node(1).inside!.control.state()!.databases.get(database)!
+    this.#shard = { incarnation, range: shard!.range }
+    this.#hosts = world.nodes.filter(({ name }) => shard!.replicas.some(({ node }) => node === name))
+    watch.follow(incarnation, this.#partitioned)
+    if (!this.#partitioned) await this.#write('_design/exercise', { views: { all: { map: mapFunction } } })
+    for (const node of this.#hosts) await this.#replica(node)
+    await this.#query()
+  }
+
+  /** Makes some groups of concurrent calls, of which some meet a disk that is slow or fails. */
+  async #bursts(count: number): Promise<void> {
+    const { dice, world } = this.#parts
+    for (; count > 0; count--) {
+      const node = dice.pick(this.#hosts)
+      const trouble = this.#trouble(node)
+      await this.#burst(node, trouble === 'slow writes' && dice.chance(0.6) ? dice.pick(shortCallsMs) : callMs)
+      this.#calm(node)
+      await world.sleep(dice.between(0, restMs))
+      await this.#audit()
+    }
+  }
+
+  async #burst(node: SimulatedNode, timeoutMs: number): Promise<void> {
+    const { dice, world } = this.#parts
+    const replicas = new Map<SimulatedNode, ModelledReplica>()
+    for (const each of this.#hosts) replicas.set(each, await this.#replica(each))
+    const all = [...replicas.values()].map(({ shown }) => shown)
+    await Promise.all(Array.from({ length: dice.integer(1, callsTogetherMax) }, async () => {
+      const target = dice.chance(0.7) ? node : dice.pick(this.#hosts)
+      const pauseMs = dice.pick([0, 0, dice.between(0, 10)])
+      if (pauseMs > 0) await world.sleep(pauseMs)
+      await this.#calls.one(replicas.get(target)!.shown, all, timeoutMs)
+    }))
+  }
+
+  #trouble(node: SimulatedNode): string {
+    const { dice, disks, world } = this.#parts
+    const what = dice.weighted({ nothing: 3, 'slow reads': 3, 'slow writes': 2, 'failing writes': 1 })!
+    world.say(`exercise: ${what} on ${node.host}`)
+    const trouble = disks.of(node)
+    trouble.store = documentStoreName
+    if (what === 'slow reads') trouble.slowReadsMs = dice.pick([5, 50])
+    else if (what === 'slow writes') trouble.slowMs = dice.pick([20, 1500])
+    else if (what === 'failing writes') trouble.failingWrites = dice.pick([0.3, 1])
+    return what
+  }
+
+  #calm(node: SimulatedNode): void {
+    const trouble = this.#parts.disks.of(node)
+    trouble.slowReadsMs = trouble.slowMs = trouble.failingWrites = 0
+    trouble.store = undefined
+  }
+
+  async #audit(): Promise<void> {
+    const { dice } = this.#parts
+    for (const node of this.#hosts) {
+      await (await this.#replica(node)).audit(rows => dice.integer(0, rows - 1))
+    }
+  }
+
+  /** A write fails, although it may be on the disk. Calls that wait for a change must learn of it soon. */
+  async #failedWrite(): Promise<Findings> {
+    const { dice, disks, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    const { shown } = await this.#replica(node)
+    const { history, sequence } = await shown.upkeep.replicaInfo({ timeoutMs: callMs })
+    shown.waitForChange({ history, sequence }, { timeoutMs: 30 * 60_000 }).catch(() => {})
+    const trouble = disks.of(node)
+    trouble.store = documentStoreName
+    trouble.failingWrites = 1
+    const id = this.#id(`failed${dice.seed()}`)
+    await makeDocument(shown, { id })
+    this.#calm(node)
+    await world.sleep(recoveredMs)
+    const finding = await (await this.#replica(node)).overdueWait()
+    return finding === null ? [] : [finding]
+  }
+
+  /** A node crashes or stops, perhaps during calls, and starts again. */
+  async #restart(): Promise<Findings> {
+    const { dice, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    const calls = dice.chance(0.5) ? this.#burst(node, callMs) : undefined
+    if (calls !== undefined) await world.sleep(dice.between(0, 10))
+    if (dice.chance(0.6)) world.crash(node.number)
+    else await world.stop(node.number)
+    // Calls of a process that has ended are never answered.
+    void calls
+    await world.start(node.number)
+    await world.ready()
+    await this.#audit()
+    return []
+  }
+
+  /** A record is damaged. The replica is rebuilt from the others, and must lack nothing else in the meantime. */
+  async #rebuild(): Promise<Findings> {
+    const { dice, disks, watch, world } = this.#parts
+    if (this.#hosts.length < 2) return []
+    const node = dice.pick(this.#hosts)
+    const modelled = await this.#replica(node)
+    if (!await modelled.audit(() => 0)) return []
+    const kinds = Map.groupBy(node.disk.entries(documentStoreName).filter(([key, value]) =>
+      ShardKeys.prefixOf(key) === modelled.prefix && value.length > 0), ([key]) => ShardKeys.kindOf(key))
+    const usable = [...kinds.keys()].filter(each => damagedKinds.has(each))
+    if (usable.length === 0) return []
+    const kind = dice.pick(usable)
+    const [key, value] = dice.pick(kinds.get(kind)!)
+    const changed = Uint8Array.from(value)
+    changed[dice.integer(0, changed.length - 1)]! ^= 1 << dice.integer(0, 7)
+    world.say(`exercise: a record of kind ${kind} on ${node.host} is damaged`)
+    disks.noteDamage(node)
+    watch.noteDamage(node, this.#shard)
+    node.disk.damage(documentStoreName, key, changed)
+    const endMs = world.nowMs + rebuiltMsMax
+    while (world.nowMs < endMs && watch.on(node, this.#shard) === modelled) {
+      await modelled.audit(() => 0)
+      await this.#look(node)
+      await world.sleep(pollMs)
+    }
+    await (await this.#replica(node)).audit(() => 0)
+    await this.#write(this.#id(`rebuilt${dice.seed()}`), { value: 1 })
+    return []
+  }
+
+  /** Content is uploaded, and the document that names it comes late, after a sweep of the node. */
+  async #lateDocument(): Promise<Findings> {
+    const { dice, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    await world.stop(node.number)
+    await world.start(node.number)
+    await this.#suspend(beforeUploadMs)
+    const bytes = Buffer.from(`content ${dice.seed()}`)
+    const { shown } = await this.#replica(node)
+    const { hash, length } = await shown.blobs.writeBlob(pieces(bytes), { timeoutMs: callMs })
+    await this.#suspend(afterUploadMs)
+    const attachment: AttachmentRecord = {
+      name: 'late', contentType: 'text/plain', revpos: 1, digest: 'AAAAAAAAAAAAAAAAAAAAAA==', blob: hash, length,
+      encoding: 'identity', storedLength: length,
+    }
+    const document = { id: this.#id(`late${dice.seed()}`), attachments: [attachment] }
+    await makeDocument((await this.#replica(node)).shown, document)
+    return []
+  }
+
+  async #suspend(ms: number): Promise<void> {
+    const { world } = this.#parts
+    const resume = world.suspend()
+    await world.sleep(ms)
+    resume()
+    await world.ready()
+  }
+
+  /** The replicas become equal, and their views follow from their documents. The database is deleted. */
+  async #end(): Promise<Findings> {
+    const { watch, world } = this.#parts
+    await world.converge(database)
+    await this.#audit()
+    const findings = await this.#query()
+    watch.unfollow(this.#shard.incarnation)
+    await world.eventually(`${database} to be deleted`, foundMsMax, async () => {
+      const { status } = await world.send(1, 'DELETE', `/${database}`)
+      return status === 200 || status === 404 ? null : `status ${status}`
+    })
+    await world.sleep(recoveredMs)
+    return findings
+  }
+
+  /** Returns a difference between a view, as each node shows it, and the documents. */
+  async #query(): Promise<Findings> {
+    const { world } = this.#parts
+    if (this.#partitioned) return []
+    const { body: { rows } } = await world.send(1, 'GET', `/${database}/_all_docs?include_docs=true`)
+    const expected = (rows as readonly any[] ?? []).filter(({ id }) => !id.startsWith('_design/'))
+      .map(({ doc, id }) => `${id} ${doc.value ?? null}`).sort().join(', ')
+    const findings: string[] = []
+    for (const { number } of world.nodes) {
+      const { body, status } = await world.send(number, 'GET', `/${database}/_design/exercise/_view/all`)
+      const found = (body?.rows as readonly any[] ?? []).map(({ id, key }) => `${id} ${key}`).sort().join(', ')
+      if (status === 200 && found === expected) continue
+      findings.push(`the view through node ${number} is answered ${status} with ${found}, not ${expected}`)
+    }
+    return findings
+  }
+
+  async #write(id: string, document: object): Promise<void> {
+    await this.#parts.world.write(this.#parts.dice.pick(this.#parts.world.nodes).number, database, id, document)
+  }
+
+  /** Returns the model of the replica on a node as soon as the node uses it. */
+  async #replica(node: SimulatedNode): Promise<ModelledReplica> {
+    const { watch, world } = this.#parts
+    await this.#look(node)
+    await world.eventually(`the replica of ${database} on ${node.name}`, foundMsMax, async () => {
+      if (watch.on(node, this.#shard) !== undefined) return null
+      await this.#look(node)
+      return 'it is not used'
+    })
+    return watch.on(node, this.#shard)!
+  }
+
+  /** Makes the node look up its replica, which may be another one than before. */
+  async #look(node: SimulatedNode): Promise<void> {
+    await this.#parts.world.send(node.number, 'GET', `/_node/_local/_replicas/${database}`)
+  }
+
+  #id(name: string): string {
+    return this.#partitioned ? `s:${name}` : name
+  }
+}
+
+const mapFunction = 'function (doc) { emit(doc.value, null) }'
+/** Kinds of records that every read of a replica meets. */
+const damagedKinds: ReadonlySet<string> = new Set(['i', 'b', 'l', 'q', 'p', 's'])
+
+async function makeDocument(
+  replica: ShardReplica, { id, attachments }: Pick<DocumentEdit, 'id' | 'attachments'>,
+): Promise<void> {
+  const made = { parent: null, deleted: false, body: Buffer.from('{}') }
+  const edit = { ...made, id, revisionHash: revisionHash(made), ...(attachments && { attachments }) }
+  const call = replica.updateDocuments({ edits: [edit], revsLimit: 1000, force: true }, { timeoutMs: callMs })
+  await call.catch(() => {})
+}
+
+async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
