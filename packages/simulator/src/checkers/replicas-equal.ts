@@ -12,7 +12,7 @@ const revsLimitMin = 100
  * At rest, all replicas of a range have equal trees, bodies of leaves and local documents, and each is consistent in
  * itself.
  */
-export function replicasEqual({ databases }: FinalState): Findings {
+export function replicasEqual({ databases }: Pick<FinalState, 'databases'>): Findings {
   return [...databases].flatMap(([name, { record, replicas }]) => {
     const stemmed = record.revsLimit < revsLimitMin
     const problems = replicas.flatMap(({ node, range, problems: found }) =>

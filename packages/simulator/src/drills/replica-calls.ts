@@ -1,6 +1,6 @@
 /** Random calls of the verbs of replicas, as coordinators and peers of any state of mind may make them. */
 import { crc32 } from 'node:zlib'
-import { ReplicaError, revisionHash } from '@sectional/core'
+import { attemptMax, ReplicaError, revisionHash } from '@sectional/core'
 import type {
   Branch, CallContext, DocumentEdit, DocumentRevision, ShardReplica, StoreRevisionsRequest,
 } from '@sectional/core'
@@ -9,9 +9,17 @@ import type { Dice } from '../world/dice.ts'
 export interface ReplicaCallsParts {
   readonly dice: Dice
   readonly partitioned: boolean
+  /** Runs after some milliseconds. */
+  readonly after: (ms: number, work: () => void) => void
 }
 
-const documents = 6
+const names = ['d0', 'd1', 'd2', 'd3', '\u00e4/b', '\u{10ffff}']
+/** Milliseconds after which some callers cancel. */
+const cancelledMsMax = 30
+const overChance = 0.03
+const cancelledChance = 0.07
+/** Longer than one record of a body. */
+const largeBytes = 300_000
 /** More documents than a replica reads one by one. */
 const wideMin = 33
 const wideMax = 60
@@ -27,21 +35,24 @@ export class ReplicaCalls {
   readonly #dice: Dice
   readonly #ids: readonly string[]
   readonly #partitioned: boolean
+  readonly #after: ReplicaCallsParts['after']
   /** The last edits, which may be sent again. */
   readonly #edits: DocumentEdit[] = []
   #count = 0
 
-  constructor({ dice, partitioned }: ReplicaCallsParts) {
+  constructor({ after, dice, partitioned }: ReplicaCallsParts) {
     this.#dice = dice
+    this.#after = after
     this.#partitioned = partitioned
-    this.#ids = Array.from({ length: documents }, (_, index) => partitioned ? `p${index % 2}:d${index}` : `d${index}`)
+    this.#ids = names.map((name, index) => partitioned ? `p${index % 2}:${name}` : name)
   }
 
   /** Makes one call. Resolves when it has ended, in whichever way. @throws what is no `ReplicaError` */
   async one(replica: ShardReplica, others: readonly ShardReplica[], timeoutMs = callMs): Promise<void> {
-    const context = { timeoutMs }
+    const context = this.#context(timeoutMs)
     const kind = this.#dice.weighted({
-      edit: 9, again: 4, several: 2, wide: 1, store: 5, copy: 3, purge: 2, local: 2, stranger: 1, wait: 1, compact: 0.3,
+      edit: 9, again: 4, several: 2, wide: 1, store: 5, copy: 3, purge: 2, local: 2, stranger: 1, wait: 1,
+      compact: 0.5, list: 1,
       full: this.#partitioned ? 3 : 0,
     })
     try {
@@ -49,6 +60,16 @@ export class ReplicaCalls {
     } catch (error) {
       if (!(error instanceof ReplicaError)) throw error
     }
+  }
+
+  /** Some callers cancel their calls, some before they make them. */
+  #context(timeoutMs: number): CallContext {
+    const dice = this.#dice
+    if (dice.chance(overChance)) return dice.chance(0.5) ? { timeoutMs: 0 } : { timeoutMs, signal: AbortSignal.abort() }
+    if (!dice.chance(cancelledChance)) return { timeoutMs }
+    const caller = new AbortController()
+    this.#after(dice.between(0, cancelledMsMax), () => caller.abort())
+    return { timeoutMs, signal: caller.signal }
   }
 
   async #call(
@@ -82,6 +103,11 @@ export class ReplicaCalls {
         replica.waitForChange({ history, sequence }, { timeoutMs: waitMs }).catch(() => {})
         return undefined
       }
+      case 'list': {
+        for await (const _ of replica.scanDocuments({ descending: false, body: true, leaves: true }, context));
+        for await (const _ of replica.scanChanges({ since: 0, descending: false, body: true, locals: true }, context));
+        return undefined
+      }
       default: return replica.upkeep.compactShard(context)
     }
   }
@@ -91,7 +117,7 @@ export class ReplicaCalls {
     limits: { readonly revsLimit: number; readonly partitionBytesMax?: number }, context: CallContext,
   ): Promise<unknown> {
     this.#edits.push(...edits)
-    this.#edits.splice(0, this.#edits.length - documents)
+    this.#edits.splice(0, this.#edits.length - names.length)
     return replica.updateDocuments({ edits, force: this.#dice.chance(0.7), ...limits }, context)
   }
 
@@ -113,8 +139,9 @@ export class ReplicaCalls {
       : known === 'leaf' && leaves.length > 0 ? dice.pick(leaves).revision
       : innerOf(dice, snapshot?.tree)
     const deleted = parent !== null && dice.chance(0.15)
-    const body = bytes({ value: dice.integer(1, 3) })
-    const attempt = dice.chance(0.8) ? dice.integer(1, 1_000_000) : undefined
+    const value = dice.integer(1, 3)
+    const body = bytes(dice.chance(0.003) ? { value, large: 'x'.repeat(largeBytes) } : { value })
+    const attempt = dice.chance(0.8) ? dice.integer(1, dice.pick([3, attemptMax])) : undefined
     const revives = parent !== null || dice.chance(0.5) ? undefined : leaves[0]?.deleted === true && dice.chance(0.7)
       ? leaves[0].revision : null
     return {
@@ -126,7 +153,7 @@ export class ReplicaCalls {
   /** Sends edits of many documents, and concurrently edits of some of them. */
   async #sendMany(replica: ShardReplica, context: CallContext): Promise<unknown> {
     const dice = this.#dice
-    const further = Array.from({ length: dice.integer(wideMin, wideMax) - documents }, (_, index) => `w:${index}`)
+    const further = Array.from({ length: dice.integer(wideMin, wideMax) - names.length }, (_, index) => `w:${index}`)
     const ids = [...this.#ids, ...further]
     const edits: DocumentEdit[] = []
     for (const id of ids) edits.push(await this.#edit(replica, id))

@@ -6,7 +6,10 @@
 import { documentStoreName, ShardKeys } from '@sectional/server'
 import type { AttachmentRecord, DocumentEdit, ShardId, ShardReplica } from '@sectional/core'
 import { revisionHash } from '@sectional/core'
+import { readReplicas } from '../checkers/disk-contents.ts'
+import { finalDatabase } from '../checkers/final-state.ts'
 import type { Findings } from '../checkers/final-state.ts'
+import { replicasEqual } from '../checkers/replicas-equal.ts'
 import type { FaultyDisks } from '../faults/faulty-disks.ts'
 import type { ModelledReplica } from '../models/modelled-replica.ts'
 import type { ReplicaWatch } from '../models/replica-watch.ts'
@@ -31,6 +34,8 @@ const restMs = 1000
 const recoveredMs = 8000
 const rebuiltMsMax = 30_000
 const pollMs = 200
+const equalMsMax = 120_000
+const equalPollMs = 2000
 const callMs = 60_000
 /** A node sweeps for the first time 30 minutes after its start, and content is kept for 30 minutes. */
 const beforeUploadMs = 18 * 60_000
@@ -47,7 +52,10 @@ export class ReplicaExercise {
   constructor(parts: ReplicaExerciseParts) {
     this.#parts = parts
     this.#partitioned = parts.dice.chance(0.4)
-    this.#calls = new ReplicaCalls({ dice: parts.dice.fork('calls'), partitioned: this.#partitioned })
+    this.#calls = new ReplicaCalls({
+      dice: parts.dice.fork('calls'), partitioned: this.#partitioned,
+      after: (ms, work) => { parts.world.queue.schedule(ms, 'caller cancels', work) },
+    })
   }
 
   async run(): Promise<Findings> {
@@ -130,7 +138,7 @@ export class ReplicaExercise {
   async #audit(): Promise<void> {
     const { dice } = this.#parts
     for (const node of this.#hosts) {
-      await (await this.#replica(node)).audit(rows => dice.integer(0, rows - 1))
+      await (await this.#replica(node)).audit(dice)
     }
   }
 
@@ -174,7 +182,7 @@ export class ReplicaExercise {
     if (this.#hosts.length < 2) return []
     const node = dice.pick(this.#hosts)
     const modelled = await this.#replica(node)
-    if (!await modelled.audit(() => 0)) return []
+    if (!await modelled.audit(dice)) return []
     const kinds = Map.groupBy(node.disk.entries(documentStoreName).filter(([key, value]) =>
       ShardKeys.prefixOf(key) === modelled.prefix && value.length > 0), ([key]) => ShardKeys.kindOf(key))
     const usable = [...kinds.keys()].filter(each => damagedKinds.has(each))
@@ -189,11 +197,11 @@ export class ReplicaExercise {
     node.disk.damage(documentStoreName, key, changed)
     const endMs = world.nowMs + rebuiltMsMax
     while (world.nowMs < endMs && watch.on(node, this.#shard) === modelled) {
-      await modelled.audit(() => 0)
+      await modelled.audit(dice)
       await this.#look(node)
       await world.sleep(pollMs)
     }
-    await (await this.#replica(node)).audit(() => 0)
+    await (await this.#replica(node)).audit(dice)
     await this.#write(this.#id(`rebuilt${dice.seed()}`), { value: 1 })
     return []
   }
@@ -231,7 +239,7 @@ export class ReplicaExercise {
     const { watch, world } = this.#parts
     await world.converge(database)
     await this.#audit()
-    const findings = await this.#query()
+    const findings = [...await this.#differences(), ...await this.#query()]
     watch.unfollow(this.#shard.incarnation)
     await world.eventually(`${database} to be deleted`, foundMsMax, async () => {
       const { status } = await world.send(1, 'DELETE', `/${database}`)
@@ -239,6 +247,20 @@ export class ReplicaExercise {
     })
     await world.sleep(recoveredMs)
     return findings
+  }
+
+  /** Returns differences of the replicas that do not disappear, and what is inconsistent in single ones. */
+  async #differences(): Promise<Findings> {
+    const { world } = this.#parts
+    // Only leaves are compared: revisions were stored with a part of their ancestry.
+    const record = { ...world.node(1).inside!.control.state()!.databases.get(database)!, revsLimit: 1 }
+    const endMs = world.nowMs + equalMsMax
+    for (;;) {
+      const final = finalDatabase(record, await readReplicas(world.nodes, record))
+      const findings = replicasEqual({ databases: new Map([[database, final]]) })
+      if (findings.length === 0 || world.nowMs > endMs) return findings
+      await world.sleep(equalPollMs)
+    }
   }
 
   /** Returns a difference between a view, as each node shows it, and the documents. */

@@ -7,9 +7,10 @@ import type {
 } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import type { Clock, Store } from '@sectional/runtime'
+import type { Dice } from '../world/dice.ts'
 import type { BlobLeaseWatch } from './blob-lease-watch.ts'
 import type { KnownDigests } from './known-digests.ts'
-import { feedContradiction, portraitOf } from './portrait.ts'
+import { drawQueries, feedContradiction, portraitOf } from './portrait.ts'
 import { documentText, leavesOf, loadReplica, readDocument, readReplica, textOf, textsOf } from './replica-contents.ts'
 import type { ReplicaContents } from './replica-contents.ts'
 
@@ -45,6 +46,8 @@ interface Write {
   expected: Promise<unknown> | undefined
   /** The number of the decision; undefined: the call was not decided yet. */
   decision: number | undefined
+  /** Whether its deadline had passed, or its caller had cancelled it, when the call was made. */
+  readonly wasOver: boolean
   /** The document that the call has certainly changed. */
   edited: string | undefined
 }
@@ -105,17 +108,18 @@ export class ModelledReplica {
   }
 
   /** Compares all answers to reads. Resolves with false when writes were going on. */
-  async audit(cut: (rows: number) => number): Promise<boolean> {
+  async audit(dice: Dice): Promise<boolean> {
     const { engine, fail, name, partitioned } = this.#parts
     await this.#ready()
     if (!this.isQuiet) return false
     const decisions = this.#decisions
-    const expected = await portraitOf(this.#model, partitioned)
+    const queries = drawQueries(dice, partitioned)
+    const expected = await portraitOf(this.#model, queries)
     let found
     let contradiction
     try {
-      found = await portraitOf(engine, partitioned)
-      contradiction = await feedContradiction(engine, cut)
+      found = await portraitOf(engine, queries)
+      contradiction = await feedContradiction(engine, dice)
     } catch {
       return false
     }
@@ -159,6 +163,10 @@ export class ModelledReplica {
         this.#inTime('diffRevisions', context, engine.diffRevisions(requests, context)),
       countDocuments: (request, context) =>
         this.#inTime('countDocuments', context, engine.countDocuments(request, context)),
+      scanChanges: (request, context) =>
+        this.#pagesInTime('scanChanges', context, engine.scanChanges(request, context)),
+      scanDocuments: (request, context) =>
+        this.#pagesInTime('scanDocuments', context, engine.scanDocuments(request, context)),
       waitForChange: (seen, context) => this.#wait(seen, context),
       blobs: this.#blobs(),
       upkeep: proxied(engine.upkeep, {
@@ -220,8 +228,9 @@ export class ModelledReplica {
     call: (decided: () => void) => Promise<Reply>, inModel: (model: MemoryShardReplica) => Promise<unknown>,
   ): Promise<Reply> {
     await this.#ready()
+    const wasOver = context.timeoutMs <= 0 || context.signal?.aborted === true
     const write: Write = {
-      verb, documents, locals, context, expected: undefined, decision: undefined, edited: undefined,
+      verb, documents, locals, context, wasOver, expected: undefined, decision: undefined, edited: undefined,
     }
     this.#open.add(write)
     let reply: Reply
@@ -245,6 +254,9 @@ export class ModelledReplica {
   }
 
   #decide(write: Write, inModel: (model: MemoryShardReplica) => Promise<unknown>): void {
+    if (write.wasOver) {
+      this.#parts.fail('call-deadlines', `${this.#parts.name} decides ${write.verb}, which was over when it was made`)
+    }
     write.decision = ++this.#decisions
     if (!this.#isLive) return
     write.expected = inModel(this.#model)
@@ -329,14 +341,38 @@ export class ModelledReplica {
 
   /** A call must end at its deadline. */
   async #inTime<Reply>(verb: string, context: CallContext, call: Promise<Reply>): Promise<Reply> {
-    const { alive, clock, fail, name } = this.#parts
+    const { afterEvent, alive, clock, fail, name } = this.#parts
+    const { signal } = context
+    let open = true
+    const aborted = (): void => afterEvent(() => {
+      if (open && alive()) fail('call-deadlines', `${verb} of ${name} has not ended although it was cancelled`)
+    })
+    signal?.addEventListener('abort', aborted, { once: true })
     const timer = clock.setTimer(Math.max(0, context.timeoutMs) + graceMs, () => {
       if (alive()) fail('call-deadlines', `${verb} of ${name} has not ended at its deadline of ${context.timeoutMs} ms`)
     })
     try {
       return await call
     } finally {
+      open = false
       timer.cancel()
+      signal?.removeEventListener('abort', aborted)
+    }
+  }
+
+  /** The wait for each page must end at the deadline of the scan. */
+  async *#pagesInTime<Row>(
+    verb: string, context: CallContext, pages: AsyncIterable<readonly Row[]>,
+  ): AsyncGenerator<readonly Row[]> {
+    const iterator = pages[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const next = await this.#inTime(verb, context, iterator.next())
+        if (next.done === true) return
+        yield next.value
+      }
+    } finally {
+      await iterator.return?.()
     }
   }
 
