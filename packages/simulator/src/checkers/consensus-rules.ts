@@ -41,8 +41,8 @@ export class ConsensusRules {
   readonly #terms = new Map<number, Leadership>()
   /** Terms of the entries that leaders have sent, by index; of each index the newest. */
   readonly #entries = new Map<number, LogEntry>()
-  /** Terms of the committed entries. */
-  readonly #committed = new Map<number, number>()
+  /** The terms of committed entries, and the terms whose leaders committed them. */
+  readonly #committed = new Map<number, { readonly term: number; readonly in: number }>()
 
   /** @param disks a disk that was lost, or replaced by an older copy, has forgotten what it promised */
   constructor(world: World, disks: { readonly disksLost: number }) {
@@ -177,7 +177,7 @@ export class ConsensusRules {
     if (voters !== undefined && String(voters) !== String(led.voters[0])) {
       led.voters = [voters, ...led.voters].slice(0, 2)
     }
-    for (const entry of message.entries) this.#noteEntry(node, entry)
+    for (const entry of message.entries) this.#noteEntry(node, message.term, entry)
     if (led.leader !== node.name) return
     if (message.commit > led.commit) this.#committedBy(node, led, message)
     const silent = led.rounds.sending(message.round, led.voters)
@@ -187,8 +187,8 @@ export class ConsensusRules {
     }
   }
 
-  /** Entries of one index and term are equal, and a leader has all committed entries. */
-  #noteEntry(node: SimulatedNode, entry: LogEntry): void {
+  /** Entries of one index and term are equal, and a leader has all entries that earlier leaders have committed. */
+  #noteEntry(node: SimulatedNode, inTerm: number, entry: LogEntry): void {
     const known = this.#entries.get(entry.index)
     if (known?.term === entry.term
       && (known.kind !== entry.kind || Buffer.compare(known.payload, entry.payload) !== 0)) {
@@ -198,9 +198,9 @@ export class ConsensusRules {
     }
     if (known === undefined || known.term < entry.term) this.#entries.set(entry.index, entry)
     const committed = this.#committed.get(entry.index)
-    if (committed === undefined || committed === entry.term) return
+    if (committed === undefined || committed.term === entry.term || inTerm < committed.in) return
     this.#failUnlessLost(`${node.name} leads with entry ${entry.index} of term ${entry.term}, and the one of term `
-      + `${committed} was committed`)
+      + `${committed.term} was committed`)
   }
 
   #committedBy(node: SimulatedNode, led: Leadership, { commit, term }: Of<'append'>): void {
@@ -208,7 +208,7 @@ export class ConsensusRules {
     const own = RaftStorage.view(key => node.disk.value(controlStoreName, key)).term(commit)
     const entryTerm = own ?? this.#entries.get(commit)?.term
     if (entryTerm === undefined) return
-    this.#committed.set(commit, entryTerm)
+    this.#committed.set(commit, { term: entryTerm, in: term })
     if (commit > led.firstCommit && entryTerm < term) {
       this.#fail(`${led.leader}, which leads term ${term}, has counted copies of entry ${commit}, which is of term `
         + entryTerm)

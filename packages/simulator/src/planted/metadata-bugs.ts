@@ -9,14 +9,14 @@ export const metadataBugs: readonly PlantedBug[] = [
   {
     name: 'two-leaders',
     does: 'a vote that was refused counts as granted, so that a term can have two leaders',
-    caughtBy: ['metadata-log', 'fatal', 'converge', 'scenario'],
+    caughtBy: ['consensus-rules', 'metadata-log', 'fatal', 'converge', 'scenario'],
     scenario: 'the leader of the metadata log is cut off: the others elect one and go on',
     plant: () => () => withRaftMessages(grantedVote),
   },
   {
     name: 'altered-entry',
     does: 'a follower receives one entry in ten of the metadata log without its command',
-    caughtBy: ['metadata-log', 'converge'],
+    caughtBy: ['consensus-rules', 'metadata-log', 'converge'],
     plant: () => () => {
       const alters = everyNth(10)
       return withRaftMessages(message => emptied(message, alters))

@@ -1,0 +1,89 @@
+import type { RaftMessage } from '@sectional/core'
+import { expect } from 'chai'
+import { ConsensusRules } from '../../src/checkers/consensus-rules.ts'
+import { LeaderRounds } from '../../src/checkers/leader-rounds.ts'
+import { withRaftMessages } from '../../src/planted/planted-bug.ts'
+import { Failure } from '../../src/world/failure.ts'
+import { World } from '../../src/world/world.ts'
+
+/** Runs a cluster whose nodes send altered messages. Returns what the checker finds; undefined: nothing. */
+async function finding(alter: (message: RaftMessage) => RaftMessage): Promise<string | undefined> {
+  const world = new World({ seed: 1, nodes: 3, plant: () => withRaftMessages(alter) })
+  new ConsensusRules(world, { disksLost: 0 })
+  try {
+    await world.run(async () => {
+      await world.start(1, 2, 3)
+      await world.sleep(5000)
+      await world.send(1, 'PUT', '/db')
+      const leader = world.nodes.find(node => node.inside?.control.leader() === node.name)!
+      world.crash(leader.number)
+      await world.sleep(5000)
+    }, 60_000)
+  } catch (error) {
+    if (error instanceof Failure && error.finder === 'consensus-rules') return error.message
+    throw error
+  }
+  return undefined
+}
+
+describe('the rules of the metadata log', () => {
+  it('find nothing in sound nodes', async () => {
+    expect(await finding(message => message)).to.equal(undefined)
+  })
+
+  it('find an acknowledgement of entries that are not on the disk', async () => {
+    const found = await finding(message =>
+      message.type === 'append-reply' && message.success ? { ...message, matchIndex: message.matchIndex + 1 } : message)
+    expect(found).to.match(/acknowledges .* the metadata log up to/)
+  })
+
+  it('find a vote that is not on the disk', async () => {
+    const found = await finding(message =>
+      message.type === 'vote-reply' && !message.preVote ? { ...message, to: 'node9@sim' } : message)
+    expect(found).to.match(/votes for node9@sim/)
+  })
+
+  it('find a leader that commits what no majority has', async () => {
+    const found = await finding(message =>
+      message.type === 'append' ? { ...message, commit: message.commit + message.entries.length } : message)
+    expect(found).to.match(/has committed entry|has counted copies/)
+  })
+
+  it('find a node that goes back to an earlier term', async () => {
+    let sent = 0
+    const found = await finding(message =>
+      message.type === 'append' && ++sent > 20 ? { ...message, term: message.term - 1 } : message)
+    expect(found).to.match(/after one of term|lead in term/)
+  })
+})
+
+describe('the rounds of a leader', () => {
+  const voters = ['a', 'b', 'c']
+
+  it('are too many when no majority answers', () => {
+    const rounds = new LeaderRounds('a')
+    const findings: unknown[] = []
+    for (let round = 1; round <= 20; round++) findings.push(rounds.sending(round, [voters]))
+    expect(findings.slice(0, 15)).to.deep.equal(new Array(15).fill(undefined))
+    expect(findings[15]).to.equal(15)
+  })
+
+  it('are not too many while one of two others answers', () => {
+    const rounds = new LeaderRounds('a')
+    for (let round = 1; round <= 50; round++) {
+      expect(rounds.sending(round, [voters])).to.equal(undefined)
+      rounds.answered('b', round)
+    }
+  })
+
+  it('confirm a read when a majority has answered a later one', () => {
+    const rounds = new LeaderRounds('a')
+    rounds.sending(1, [voters])
+    const mark = rounds.sent
+    rounds.answered('b', 1)
+    expect(rounds.confirmedSince(mark, voters)).to.equal(false)
+    rounds.sending(2, [voters])
+    rounds.answered('b', 2)
+    expect(rounds.confirmedSince(mark, voters)).to.equal(true)
+  })
+})
