@@ -4,7 +4,7 @@
  */
 import type { LogEntry, PeerHandlers, PeerIdentity, PeerNetwork, ProposeReply, RaftMessage } from '@sectional/core'
 import type { MemoryDisk } from '@sectional/runtime'
-import { controlStoreName, majority, RaftStorage } from '@sectional/server'
+import { controlStoreName, DamagedControlStoreError, majority, RaftStorage } from '@sectional/server'
 import type { ControlPlaneNode } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import { withChanges } from '../world/with-changes.ts'
@@ -106,7 +106,8 @@ export class ConsensusRules {
 
   #sent(node: SimulatedNode, message: RaftMessage): void {
     const record = this.#record(node)
-    const view = RaftStorage.view(key => node.disk.value(controlStoreName, key))
+    const view = storedLog(node)
+    if (view === undefined) return
     if (!('preVote' in message && message.preVote)) {
       if (message.term < record.term) {
         this.#fail(`${node.name} sent ${message.type} of term ${message.term} after one of term ${record.term}`)
@@ -205,7 +206,7 @@ export class ConsensusRules {
 
   #committedBy(node: SimulatedNode, led: Leadership, { commit, term }: Of<'append'>): void {
     led.commit = commit
-    const own = RaftStorage.view(key => node.disk.value(controlStoreName, key)).term(commit)
+    const own = storedLog(node)?.term(commit)
     const entryTerm = own ?? this.#entries.get(commit)?.term
     if (entryTerm === undefined) return
     this.#committed.set(commit, { term: entryTerm, in: term })
@@ -213,9 +214,9 @@ export class ConsensusRules {
       this.#fail(`${led.leader}, which leads term ${term}, has counted copies of entry ${commit}, which is of term `
         + entryTerm)
     }
-    const holders = new Set(this.#world.nodes.filter(({ disk }) => {
-      const view = RaftStorage.view(key => disk.value(controlStoreName, key))
-      return view.snapshotIndex >= commit || view.term(commit) === entryTerm
+    const holders = new Set(this.#world.nodes.filter(each => {
+      const view = storedLog(each)
+      return view === undefined || view.snapshotIndex >= commit || view.term(commit) === entryTerm
     }).map(({ name }) => name))
     const isHeld = (voters: readonly string[]): boolean =>
       voters.filter(voter => holders.has(voter)).length >= majority(voters.length)
@@ -248,6 +249,16 @@ export class ConsensusRules {
 }
 
 type StoredLog = ReturnType<typeof RaftStorage.view>
+
+/** Returns the log on the disk of a machine; undefined when a fault has damaged it, which says nothing about the past. */
+function storedLog({ disk }: SimulatedNode): StoredLog | undefined {
+  try {
+    return RaftStorage.view(key => disk.value(controlStoreName, key))
+  } catch (error) {
+    if (error instanceof DamagedControlStoreError) return undefined
+    throw error
+  }
+}
 
 /** Returns whether the disk has the vote, or a later term, in which the vote cannot be given again. */
 function hasVoted({ term, vote }: StoredLog['hardState'], inTerm: number, candidate: string): boolean {
