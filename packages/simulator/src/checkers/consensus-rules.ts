@@ -250,7 +250,7 @@ export class ConsensusRules {
 
 type StoredLog = ReturnType<typeof RaftStorage.view>
 
-/** Returns the log on the disk of a machine; undefined when a fault has damaged it, which says nothing about the past. */
+/** Returns the log on the disk of a machine; undefined when a fault has damaged it, so that nothing is known. */
 function storedLog({ disk }: SimulatedNode): StoredLog | undefined {
   try {
     return RaftStorage.view(key => disk.value(controlStoreName, key))

@@ -42,7 +42,9 @@ describe('drills', function () {
 
   for (const name of Object.keys(drills)) {
     it(`find nothing in sound nodes: ${name}`, async () => {
-      for (let seed = 1; seed <= seedsOf(name); seed++) expect(await findings(name, seed), `seed ${seed}`).to.deep.equal([])
+      for (let seed = 1; seed <= seedsOf(name); seed++) {
+        expect(await findings(name, seed), `seed ${seed}`).to.deep.equal([])
+      }
     })
   }
 
