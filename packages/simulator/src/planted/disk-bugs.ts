@@ -14,7 +14,7 @@ export const diskBugs: readonly PlantedBug[] = [
     does: 'a write is confirmed before it is synced: a crash loses the writes of the last moments',
     caughtBy: [
       'acknowledged-kept', 'kept-databases', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge',
-      'start', 'fatal',
+      'start', 'fatal', 'consensus-rules', 'checkpoints-true',
     ],
     plant: () => {
       const unsynced = new Map<string, Undo[]>()
@@ -51,6 +51,7 @@ export const diskBugs: readonly PlantedBug[] = [
     does: 'when a batch fails, it is still confirmed to its writers',
     caughtBy: [
       'acknowledged-kept', 'durable-acknowledgement', 'replicas-equal', 'metadata-log', 'converge', 'fatal', 'start',
+      'consensus-rules', 'checkpoints-true',
     ],
     plant: () => () => ({
       runtime: runtime => withStores(runtime, store => withChanges(store, {

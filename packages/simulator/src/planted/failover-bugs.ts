@@ -14,7 +14,7 @@ export const failoverBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'conflict-without-cause',
     does: 'one in four edits of a current revision gets a conflict, which no review takes back',
-    caughtBy: ['founded-conflicts'],
+    caughtBy: ['founded-conflicts', 'contested-edits'],
   }, replica => {
     const refuses = everyNth(4)
     /** Edits that are refused once more, when the review lets the replica decide again. */
@@ -48,7 +48,7 @@ export const failoverBugs: readonly PlantedBug[] = [
     name: 'older-copy-unnoticed',
     does: 'a node on an older copy of its disk announces the newest start of its process as known, so that nobody '
       + 'notices the copy',
-    caughtBy: ['older-disk', 'converge', 'fatal', 'metadata-log'],
+    caughtBy: ['older-disk', 'converge', 'fatal', 'metadata-log', 'consensus-rules'],
     plant: () => {
       const newest = new Map<string, Uint8Array>()
       return node => ({ runtime: runtime => withStores(runtime, (store, name) =>

@@ -9,7 +9,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'count-before-durable',
     does: 'a replica confirms decided revisions as soon as it has received them',
-    caughtBy: ['durable-acknowledgement', 'acknowledged-kept', 'replicas-equal'],
+    caughtBy: ['durable-acknowledgement', 'acknowledged-kept', 'replicas-equal', 'checkpoints-true'],
   }, replica => ({
     storeRevisions: async (request, context) => {
       void replica.storeRevisions(request, context).catch(() => {})
@@ -20,7 +20,7 @@ export const replicaBugs: readonly PlantedBug[] = [
     name: 'dropped-anti-entropy-batch',
     does: 'every other checkpointed batch is confirmed, but only its checkpoint is stored; and all digests are equal, '
       + 'because the comparison of digests repairs most of these losses',
-    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
+    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete', 'checkpoints-true'],
   }, replica => {
     const drops = everyNth(2)
     return {
@@ -35,7 +35,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'checkpoint-ahead',
     does: 'a replica reports to have received more from another one than it has',
-    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete'],
+    caughtBy: ['converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete', 'checkpoints-true'],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions(
       request.checkpoint === undefined
@@ -46,7 +46,9 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'forgotten-tombstone',
     does: 'a replica confirms tombstones from others, but does not store them',
-    caughtBy: ['converge', 'replicas-equal', 'durable-acknowledgement', 'deleted-stays', 'acknowledged-kept'],
+    caughtBy: [
+      'converge', 'replicas-equal', 'durable-acknowledgement', 'deleted-stays', 'acknowledged-kept', 'checkpoints-true',
+    ],
   }, replica => ({
     storeRevisions: (request, context) =>
       replica.storeRevisions({ ...request, revisions: request.revisions.filter(({ deleted }) => !deleted) }, context),
@@ -132,7 +134,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'equal-content-is-own',
     does: 'a replica confirms an edit whose revision it already has, even if another edit created that',
-    caughtBy: ['scenario', 'one-success'],
+    caughtBy: ['scenario', 'one-success', 'contested-edits'],
     scenario: 'of two clients that claim a document while its decider is paused, one succeeds',
   }, replica => ({
     updateDocuments: async (request, context) => {
@@ -156,7 +158,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'no-catch-up',
     does: 'a replica that was away decides edits at once, before it has received the revisions that it missed',
-    caughtBy: ['scenario', 'no-stale-decisions', 'fresh-after-start'],
+    caughtBy: ['scenario', 'no-stale-decisions', 'fresh-after-start', 'contested-edits'],
     scenario: 'a decider that was away decides nothing before it knows what it missed',
   }, replica => ({
     updateDocuments: (request, context) => replica.updateDocuments({ ...request, force: true }, context),
