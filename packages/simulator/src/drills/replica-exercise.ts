@@ -32,6 +32,8 @@ const callsTogetherMax = 7
 const restMs = 1000
 /** Longer than the pause after which a replica looks at its disk again after a failed write. */
 const recoveredMs = 8000
+const failedWrites = 2
+const waitMs = 30 * 60_000
 const rebuiltMsMax = 30_000
 const pollMs = 200
 const equalMsMax = 120_000
@@ -146,18 +148,22 @@ export class ReplicaExercise {
   async #failedWrite(): Promise<Findings> {
     const { dice, disks, world } = this.#parts
     const node = dice.pick(this.#hosts)
-    const { shown } = await this.#replica(node)
-    const { history, sequence } = await shown.upkeep.replicaInfo({ timeoutMs: callMs })
-    shown.waitForChange({ history, sequence }, { timeoutMs: 30 * 60_000 }).catch(() => {})
-    const trouble = disks.of(node)
-    trouble.store = documentStoreName
-    trouble.failingWrites = 1
-    const id = this.#id(`failed${dice.seed()}`)
-    await makeDocument(shown, { id })
-    this.#calm(node)
-    await world.sleep(recoveredMs)
-    const finding = await (await this.#replica(node)).overdueWait()
-    return finding === null ? [] : [finding]
+    // Changes that other replicas send would wake the call, too.
+    await world.converge(database)
+    for (let attempt = 0; attempt < failedWrites; attempt++) {
+      const modelled = await this.#replica(node)
+      const { history, sequence } = await modelled.shown.upkeep.replicaInfo({ timeoutMs: callMs })
+      modelled.shown.waitForChange({ history, sequence }, { timeoutMs: waitMs }).catch(() => {})
+      const trouble = disks.of(node)
+      trouble.store = documentStoreName
+      trouble.failingWrites = 1
+      await makeDocument(modelled.shown, { id: this.#id(`failed${dice.seed()}`) })
+      this.#calm(node)
+      await world.sleep(recoveredMs)
+      const finding = await (await this.#replica(node)).overdueWait()
+      if (finding !== null) return [finding]
+    }
+    return []
   }
 
   /** A node crashes or stops, perhaps during calls, and starts again. */
