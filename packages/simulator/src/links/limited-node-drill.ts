@@ -3,7 +3,7 @@ import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Exchange, ExchangePlan } from './exchange.ts'
 import type { ExchangeMode } from './exchanges.ts'
-import { smallCall } from './link-drill.ts'
+import { allLinked, smallCall } from './link-drill.ts'
 import type { LinkDrillContext } from './link-drill.ts'
 import { manyHandshakes, unreadingPeer } from './strangers.ts'
 
@@ -38,6 +38,7 @@ export async function limitedNodeDrill(context: LinkDrillContext): Promise<void>
   await world.start(node.number)
   node.linkLimits = undefined
   await world.ready()
+  await allLinked(context, others)
   for (const [from, to] of [[node, dice.pick(others)], [dice.pick(others), node]] as const) {
     for (const kind of ['call', 'wait'] as const) await budgetsReturn(context, from, to, kind)
     await largeCalls(context, from, to)

@@ -20,3 +20,18 @@ export const smallCall: ExchangePlan = {
   kind: 'call', timeoutMs: 3000, servedMs: 20, ownMs: 0, pieces: 1, pieceBytes: 30, leavesAfter: Infinity,
   abortsAfterMs: Infinity, fails: null,
 }
+
+const linkedMsMax = 15_000
+const pollMs = 100
+
+/** Waits until the node is linked with each of the others. */
+export async function allLinked(
+  { exchanges, node, world }: LinkDrillContext, others: readonly SimulatedNode[],
+): Promise<void> {
+  const endMs = world.nowMs + linkedMsMax
+  const missing = (): SimulatedNode | undefined =>
+    others.find(other => !exchanges.linked(node, other.name) || !exchanges.linked(other, node.name))
+  while (missing() && world.nowMs < endMs) await world.sleep(pollMs)
+  const other = missing()
+  if (other) world.fail('safety', 'links-return', `${node.name} and ${other.name} have no link`)
+}

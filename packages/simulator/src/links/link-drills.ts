@@ -2,6 +2,7 @@
 import type { Schedule } from '../plan/schedule.ts'
 import { crossedLinksDrill } from './crossed-links-drill.ts'
 import { limitedNodeDrill } from './limited-node-drill.ts'
+import { allLinked } from './link-drill.ts'
 import type { LinkDrill, LinkDrillContext } from './link-drill.ts'
 import { returningNodeDrill } from './returning-node-drill.ts'
 import { strangersDrill } from './strangers-drill.ts'
@@ -35,7 +36,11 @@ export async function drillLinks(
     world.say(`drill ${name} with node ${node.number}`)
     made++
     const others = world.nodes.filter(other => other !== node)
-    await world.run(() => drill({ world, dice: drawn, exchanges, node, others }), drillMsMax)
+    const context = { world, dice: drawn, exchanges, node, others }
+    await world.run(async () => {
+      await allLinked(context, others)
+      await drill(context)
+    }, drillMsMax)
     await after()
   }
   return made

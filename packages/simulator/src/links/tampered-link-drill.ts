@@ -1,11 +1,10 @@
 import type { Dice } from '../world/dice.ts'
+import { allLinked } from './link-drill.ts'
 import type { LinkDrillContext } from './link-drill.ts'
 
 /** The other end of a link sends at least one frame in a second. */
 const noticedMs = 2500
 const handshakesMs = 2000
-const linkedMsMax = 15_000
-const pollMs = 100
 /** The first byte of the frames of a handshake by which its steps differ: Hello, Welcome and Proof. */
 const handshakeSteps = [0x0a, 0x12, 0x1a]
 
@@ -22,10 +21,7 @@ export async function tamperedLinkDrill(context: LinkDrillContext): Promise<void
   else await tamperWithHandshakes(context, other.number)
   world.tamper = untouched
   exchanges.tampered = false
-  const endMs = world.nowMs + linkedMsMax
-  const linked = (): boolean => exchanges.linked(node, other.name) && exchanges.linked(other, node.name)
-  while (!linked() && world.nowMs < endMs) await world.sleep(pollMs)
-  if (!linked()) world.fail('safety', 'links-return', `${node.name} and ${other.name} have no link after tampering`)
+  await allLinked(context, [other])
 }
 
 async function tamperWithFrame({ dice, world }: LinkDrillContext, from: string, to: string): Promise<void> {
