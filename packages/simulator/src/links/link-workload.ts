@@ -10,7 +10,7 @@ const restCount = 8
 const restPairsMs = 10_000
 const pollMs = 250
 /** Share of the runs that watch idle links, for longer than a silent link lasts. */
-const lastShare = 0.3
+const lastShare = 0.2
 const idleMs = 6000
 const suspendedMs = 60_000
 
