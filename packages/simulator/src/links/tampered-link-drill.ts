@@ -2,9 +2,10 @@ import type { Dice } from '../world/dice.ts'
 import { allLinked } from './link-drill.ts'
 import type { LinkDrillContext } from './link-drill.ts'
 
-/** The other end of a link sends at least one frame in a second. */
-const noticedMs = 2500
+/** Both ends of an idle link send a frame within this time, and the one after a touched frame shows that. */
+const frameMsMax = 3000
 const handshakesMs = 2000
+const pollMs = 100
 /** The first byte of the frames of a handshake by which its steps differ: Hello, Welcome and Proof. */
 const handshakeSteps = [0x0a, 0x12, 0x1a]
 
@@ -28,12 +29,14 @@ async function tamperWithFrame({ dice, world }: LinkDrillContext, from: string, 
   const end = world.hub.endsOf(to).find(each => each.to === from)
   const kind = dice.pick(['altered', 'repeated', 'omitted'] as const)
   let done = false
+  const endMs = world.nowMs + frameMsMax
   world.tamper = (sender, receiver, frame) => {
     if (done || sender !== from || receiver !== to) return [frame]
     done = true
     return kind === 'omitted' ? [] : kind === 'repeated' ? [frame, frame] : [altered(dice, frame)]
   }
-  await world.sleep(noticedMs)
+  while (!done && world.nowMs < endMs) await world.sleep(pollMs)
+  await world.sleep(frameMsMax)
   if (done && end?.isOpen === true) {
     world.fail('safety', 'frames-untouched', `a frame from ${from} to ${to} was ${kind}, and the link is still open`)
   }
