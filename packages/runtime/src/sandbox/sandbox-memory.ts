@@ -1,5 +1,5 @@
 import { createContext, runInContext, Script } from 'node:vm'
-import { environmentScript, type Environment, type ItemsKind, type RunKind } from './functions/environment.ts'
+import { environmentScript, mapKind, type Environment, type ItemsKind, type RunKind } from './functions/environment.ts'
 import { compileFunction, ScriptSyntaxError, sourceName, type ScriptContext } from './functions/function-source.ts'
 import { itemsText } from './functions/items-text.ts'
 import { readCallOutcomes, readMapOutcomes } from './functions/outcome-text.ts'
@@ -62,7 +62,8 @@ export class MemorySandbox implements Sandbox {
 
   #run(called: SandboxFunction, kind: RunKind, items: string, count: number): string {
     const { environment, value } = this.#compiled(called)
-    const text = environment.run(value, kind, items, count, defaultSandboxLimits.resultLengthMax)
+    const run = kind === 'map' ? mapKind(called.source) : kind
+    const text = environment.run(value, run, items, count, defaultSandboxLimits.resultLengthMax)
     if (text === null) throw new SandboxError('too_large', 'The call has too long results')
     return text
   }

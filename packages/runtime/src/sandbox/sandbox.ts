@@ -16,8 +16,9 @@ export interface Sandbox {
    */
   compile(called: SandboxFunction): Promise<void>
   /**
-   * Calls a map function with each document, in their order. The document is frozen. A function that throws for one
-   * document is called with the next ones all the same.
+   * Calls a map function with each document, in their order. The function cannot change the document, which is frozen
+   * unless the source shows that it only reads. A function that throws for one document is called with the next ones
+   * all the same.
    *
    * @param documents at most `SandboxLimits.callItemsMax` documents
    * @param onLog receives each line that the function logs, after the call; without it they go to the log of the node

@@ -1,5 +1,5 @@
 import type ivm from 'isolated-vm'
-import { environmentScript } from '../functions/environment.ts'
+import { environmentScript, mapKind, type RunKind } from '../functions/environment.ts'
 import { compileFunction, ScriptSyntaxError, sourceName } from '../functions/function-source.ts'
 import type { ScriptContext } from '../functions/function-source.ts'
 import { SandboxError } from '../sandbox.ts'
@@ -22,6 +22,8 @@ export class HostedIsolate {
   readonly #modules: string
   /** Source texts by the functions' ids. */
   readonly #sources = new Map<number, string>()
+  /** How the functions that map documents are run, by their ids. */
+  readonly #mapKinds = new Map<number, RunKind>()
   #live: LiveIsolate | undefined
 
   constructor(library: typeof ivm, limits: IsolateLimits, modules: string) {
@@ -32,6 +34,7 @@ export class HostedIsolate {
 
   addFunction(id: number, source: string): void {
     this.#sources.set(id, source)
+    this.#mapKinds.set(id, mapKind(source))
   }
 
   /** Returns the status of the call, and the outcomes as text when the call is done. */
@@ -40,9 +43,9 @@ export class HostedIsolate {
       const live = this.#live ??= this.#create()
       const called = this.#compile(live, id)
       if (kind === 'compile') return { reply: { status: 'done', bytes: 0 }, text: '' }
-      const outcomes: unknown = live.run.applySync(
-        undefined, [called.derefInto(), kind, items, count, this.#limits.resultLengthMax],
-      )
+      const outcomes: unknown = live.run.applySync(undefined, [
+        called.derefInto(), kind === 'map' ? this.#mapKinds.get(id) : kind, items, count, this.#limits.resultLengthMax,
+      ])
       if (typeof outcomes !== 'string') return { reply: { status: 'too_large' }, text: '' }
       return { reply: { status: 'done', bytes: Buffer.byteLength(outcomes) }, text: outcomes }
     } catch (error) {

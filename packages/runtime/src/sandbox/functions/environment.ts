@@ -6,21 +6,28 @@
  */
 import { sourceName } from './function-source.ts'
 import { MediaTypes } from './media-types.ts'
+import { onlyReads } from './only-reads.ts'
 import { OpenResponse } from './open-response.ts'
 import { createResponder } from './responder.ts'
 
 /** A call of a function for one or more items. */
 export type ItemsKind = 'map' | 'call' | 'filter'
 
-export type RunKind = ItemsKind | 'respond'
+export type RunKind = ItemsKind | 'mapReader' | 'respond'
+
+/** Returns how a map function with this source is run. */
+export function mapKind(source: string): RunKind {
+  return onlyReads(source) ? 'mapReader' : 'map'
+}
 
 /** What a host calls in a context. Only texts and the function itself cross between the two. */
 export interface Environment {
   /**
    * Calls a function once for each item, and returns the outcomes as text (`outcome-text.ts`).
    *
-   * @param kind `map`: the function emits rows; `call`: it returns a value; `filter`: it returns whether a document
-   *   passes; `respond`: it is a show or list function
+   * @param kind `map`: the function emits rows; `mapReader`: the same, but the function only reads its document, which
+   *   is not frozen; `call`: it returns a value; `filter`: it returns whether a document passes; `respond`: it is a
+   *   show or list function
    * @param items JSON array of the documents (map), of the argument lists (call), or of the request and then the
    *   documents (filter); or the text that `respondText` returns
    * @param count number of the items
@@ -66,13 +73,13 @@ function createEnvironment(
   const respond = createResponder(scope, (called, argumentList) => invoke(called, modules, argumentList))
 
   /** @param request the second argument of a filter function */
-  function runOne(called: unknown, kind: ItemsKind, item: unknown, request: unknown): string {
+  function runOne(called: unknown, kind: RunKind, item: unknown, request: unknown): string {
     written.rows = ''
     written.rowCount = 0
     try {
       if (kind === 'filter') return invoke(called, modules, [item, request]) ? '=true\n' : '=false\n'
       if (kind === 'call') return `=${texts.json(invoke(called, modules, item as unknown[]))}\n`
-      freeze(item)
+      if (kind === 'map') freeze(item)
       invoke(called, undefined, [item])
       return `${written.rowCount}\n${written.rows}`
     } catch (error) {
@@ -80,7 +87,7 @@ function createEnvironment(
     }
   }
 
-  function runItems(called: unknown, kind: ItemsKind, text: string, count: number, lengthMax: number): string {
+  function runItems(called: unknown, kind: RunKind, text: string, count: number, lengthMax: number): string {
     const items = parse(text) as unknown[]
     const first = kind === 'filter' ? 1 : 0
     const end = first + count
