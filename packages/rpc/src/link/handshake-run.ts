@@ -36,6 +36,8 @@ export class HandshakeRun {
   #ended = false
   /** True while a step waits for `admit`. */
   #held = false
+  /** Whether the listening side may already use the link, on which a frame of the handshake breaks the protocol. */
+  #isProofSent = false
 
   constructor(options: HandshakeRunOptions) {
     this.#options = options
@@ -81,7 +83,9 @@ export class HandshakeRun {
   }
 
   #act(step: HandshakeStep): void {
-    if (step.send) this.#options.connection.send(step.send)
+    const { connection, first } = this.#options
+    if (step.send) connection.send(step.send)
+    this.#isProofSent ||= step.kind === 'continue' && first !== undefined
     if (step.kind === 'refused') this.#fail(step.refusal, step.peer)
     if (step.kind === 'established') {
       this.#ended = true
@@ -91,7 +95,7 @@ export class HandshakeRun {
   }
 
   #refuse(refusal: HandshakeRefusal, peer: LinkIdentity | undefined): void {
-    this.#options.connection.send(encodeRefused(refusal))
+    if (!this.#isProofSent) this.#options.connection.send(encodeRefused(refusal))
     this.#fail(refusal, peer)
   }
 
