@@ -181,7 +181,7 @@ export class ConsensusRules {
     for (const entry of message.entries) this.#noteEntry(node, message.term, entry)
     if (led.leader !== node.name) return
     if (message.commit > led.commit) this.#committedBy(node, led, message)
-    const silent = led.rounds.sending(message.round, led.voters)
+    const silent = led.rounds.sending(message.round, led.voters, this.#world.nowMs)
     if (silent !== undefined) {
       this.#fail(`${node.name} goes on leading term ${message.term} although no majority of `
         + `${led.voters[0]!.join(', ')} has answered for ${silent} rounds`)
@@ -231,7 +231,7 @@ export class ConsensusRules {
     if (message.type === 'vote-request') this.#record(node).requests.set(message.from, message)
     if (message.type !== 'append-reply' && message.type !== 'snapshot-reply') return
     const led = this.#terms.get(message.term)
-    if (led?.leader === node.name) led.rounds.answered(message.from, message.round)
+    if (led?.leader === node.name) led.rounds.answered(message.from, message.round, this.#world.nowMs)
   }
 
   #ledBy(name: string): Leadership | undefined {

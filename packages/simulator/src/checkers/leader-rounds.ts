@@ -1,18 +1,28 @@
 import { majority } from '@sectional/server'
 
 /**
- * A leader sends at least one round in every heartbeat interval. It steps down at the second check of its quorum
- * without answers, which is after ten rounds; a change of members adds one.
+ * A leader sends at least one round in every heartbeat interval, and more of them while the log grows. It steps down at
+ * the second check of its quorum without answers, which is after ten heartbeats; a change of members adds one. Its clock
+ * may be slow, and it sends nothing while its machine is paused, so both the rounds and the time must be exceeded.
  */
 const silentRoundsMax = 14
+const silentMsMax = silentRoundsMax * 200
+
+interface Answer {
+  /** The newest round that the node has answered. */
+  readonly round: number
+  /** The newest round that was sent when its last answer arrived. */
+  readonly heardAt: number
+  readonly heardMs: number
+}
 
 /** The rounds that one leader has sent in one term, and those that the other nodes have answered. */
 export class LeaderRounds {
   readonly #leader: string
   #first: number | undefined
   #sent = 0
-  /** The newest round that each node has answered, and the newest one that was sent when its last answer arrived. */
-  readonly #answers = new Map<string, { readonly round: number; readonly heardAt: number }>()
+  readonly #answers = new Map<string, Answer>()
+  #begunMs = 0
 
   constructor(leader: string) {
     this.#leader = leader
@@ -23,21 +33,25 @@ export class LeaderRounds {
     return this.#sent
   }
 
-  answered(node: string, round: number): void {
-    this.#answers.set(node, { round: Math.max(round, this.#answers.get(node)?.round ?? 0), heardAt: this.#sent })
+  answered(node: string, round: number, nowMs: number): void {
+    const newest = Math.max(round, this.#answers.get(node)?.round ?? 0)
+    this.#answers.set(node, { round: newest, heardAt: this.#sent, heardMs: nowMs })
   }
 
   /**
    * Records a round.
    * @returns the number of rounds for which no majority has answered, if they are too many
    */
-  sending(round: number, configurations: readonly (readonly string[])[]): number | undefined {
+  sending(round: number, configurations: readonly (readonly string[])[], nowMs: number): number | undefined {
+    if (this.#first === undefined) this.#begunMs = nowMs
     const first = this.#first ??= round
     this.#sent = Math.max(this.#sent, round)
     const silent = configurations.map(voters => this.#sent - nth(voters, voter =>
       voter === this.#leader ? this.#sent : this.#answers.get(voter)?.heardAt ?? first))
+    const silentMs = configurations.map(voters => nowMs - nth(voters, voter =>
+      voter === this.#leader ? nowMs : this.#answers.get(voter)?.heardMs ?? this.#begunMs))
     const least = Math.min(...silent)
-    return silent.length > 0 && least > silentRoundsMax ? least : undefined
+    return silent.length > 0 && least > silentRoundsMax && Math.min(...silentMs) > silentMsMax ? least : undefined
   }
 
   /** Returns whether a majority has answered a round after `mark`. */

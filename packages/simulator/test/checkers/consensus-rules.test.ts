@@ -63,27 +63,32 @@ describe('the rounds of a leader', () => {
   it('are too many when no majority answers', () => {
     const rounds = new LeaderRounds('a')
     const findings: unknown[] = []
-    for (let round = 1; round <= 20; round++) findings.push(rounds.sending(round, [voters]))
+    for (let round = 1; round <= 20; round++) findings.push(rounds.sending(round, [voters], round * 200))
     expect(findings.slice(0, 15)).to.deep.equal(new Array(15).fill(undefined))
     expect(findings[15]).to.equal(15)
+  })
+
+  it('are not too many when many are sent within a short time', () => {
+    const rounds = new LeaderRounds('a')
+    for (let round = 1; round <= 50; round++) expect(rounds.sending(round, [voters], round)).to.equal(undefined)
   })
 
   it('are not too many while one of two others answers', () => {
     const rounds = new LeaderRounds('a')
     for (let round = 1; round <= 50; round++) {
-      expect(rounds.sending(round, [voters])).to.equal(undefined)
-      rounds.answered('b', round)
+      expect(rounds.sending(round, [voters], round * 200)).to.equal(undefined)
+      rounds.answered('b', round, round * 200)
     }
   })
 
   it('confirm a read when a majority has answered a later one', () => {
     const rounds = new LeaderRounds('a')
-    rounds.sending(1, [voters])
+    rounds.sending(1, [voters], 0)
     const mark = rounds.sent
-    rounds.answered('b', 1)
+    rounds.answered('b', 1, 0)
     expect(rounds.confirmedSince(mark, voters)).to.equal(false)
-    rounds.sending(2, [voters])
-    rounds.answered('b', 2)
+    rounds.sending(2, [voters], 0)
+    rounds.answered('b', 2, 0)
     expect(rounds.confirmedSince(mark, voters)).to.equal(true)
   })
 })
