@@ -1,8 +1,8 @@
 import { majority } from '@sectional/server'
 
 /**
- * A leader sends at least one round in every heartbeat interval, and more of them while the log grows. It steps down at
- * the second check of its quorum without answers, which is after ten heartbeats; a change of members adds one. Its clock
+ * A leader sends a round in every heartbeat interval, and more of them while the log grows. It steps down at the
+ * second check of its quorum without answers, which is after ten heartbeats; a change of members adds one. Its clock
  * may be slow, and it sends nothing while its machine is paused, so both the rounds and the time must be exceeded.
  */
 const silentRoundsMax = 14

@@ -151,7 +151,7 @@ export class ReplicaExercise {
     const { dice, disks, world } = this.#parts
     const node = dice.pick(this.#hosts)
     // Changes that other replicas send would wake the call, too.
-    await world.converge(database)
+    await this.#converge()
     for (let attempt = 0; attempt < failedWrites; attempt++) {
       const modelled = await this.#replica(node)
       const { history, sequence } = await modelled.shown.upkeep.replicaInfo({ timeoutMs: callMs })
@@ -248,9 +248,7 @@ export class ReplicaExercise {
   /** The replicas become equal, and their views follow from their documents. The database is deleted. */
   async #end(): Promise<Findings> {
     const { watch, world } = this.#parts
-    // Calls name limits of revisions and histories of their own, so replicas may differ until digests are compared.
-    if ((await this.#differences()).length > 0) await this.#suspend(comparedMs)
-    await world.converge(database)
+    await this.#converge()
     await this.#audit()
     const findings = [...await this.#differences(), ...await this.#query()]
     watch.unfollow(this.#shard.incarnation)
@@ -260,6 +258,12 @@ export class ReplicaExercise {
     })
     await world.sleep(recoveredMs)
     return findings
+  }
+
+  /** Calls name limits of revisions and histories of their own, so replicas may differ until digests are compared. */
+  async #converge(): Promise<void> {
+    if ((await this.#differences()).length > 0) await this.#suspend(comparedMs)
+    await this.#parts.world.converge(database)
   }
 
   /** Returns differences of the replicas that do not disappear, and what is inconsistent in single ones. */
