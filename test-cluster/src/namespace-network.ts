@@ -3,7 +3,7 @@
  * where a path is blocked. It must run in a network namespace of its own (`runsInNamespace`), because it creates
  * interfaces.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import type { ClusterNetwork, MayPass, NodePlace } from './cluster-network.ts'
 
 /** Nobody has this hardware address. */
@@ -31,6 +31,8 @@ export class NamespaceNetwork implements ClusterNetwork {
   }
 
   async open(): Promise<void> {
+    // The names outlive the process.
+    process.once('exit', this.#removeNames)
     ip('link', 'set', 'lo', 'up')
     ip('link', 'add', bridge, 'type', 'bridge')
     ip('addr', 'add', `${prefix}254/24`, 'dev', bridge)
@@ -65,8 +67,13 @@ export class NamespaceNetwork implements ClusterNetwork {
     }
   }
 
+  readonly #removeNames = (): void => {
+    for (const name of this.#names) spawnSync('ip', ['netns', 'del', name])
+  }
+
   async close(): Promise<void> {
-    for (const name of this.#names) ip('netns', 'del', name)
+    process.off('exit', this.#removeNames)
+    this.#removeNames()
     ip('link', 'del', bridge)
   }
 }

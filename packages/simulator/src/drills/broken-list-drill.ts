@@ -17,7 +17,7 @@ const runMsMax = 60_000
  */
 export async function brokenListDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
-  const { ids } = pickShard(context, documents)
+  const { ids } = await pickShard(context, documents)
   const written: string[] = []
   for (const id of ids) {
     const { status } = await world.write(dice.pick(world.nodes).number, database, id, { pad: 'x'.repeat(bodyBytes) })

@@ -66,7 +66,7 @@ async function contestOf(context: DrillContext, course: (typeof courses)[number]
 /** Makes documents of one shard. Returns undefined when few ids are in it. */
 async function prepare(context: DrillContext): Promise<Contest | undefined> {
   const { world } = context
-  const { ids, roles } = pickShard(context, documents)
+  const { ids, roles } = await pickShard(context, documents)
   const made = new Map<string, string>()
   const contest = {
     context, roles, edits: [], excluded: new Map<string, string>(), documents: made,

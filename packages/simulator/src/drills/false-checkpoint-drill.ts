@@ -20,7 +20,7 @@ const call: CallContext = { timeoutMs: 10_000 }
  */
 export async function falseCheckpointDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
-  const { ids: [known, ...ids], roles, shard } = pickShard(context, 1 + dice.pick(unknownCounts))
+  const { ids: [known, ...ids], roles, shard } = await pickShard(context, 1 + dice.pick(unknownCounts))
   const [holder, crashes, third] = dice.sample([roles.decider, roles.standIn, roles.third], 3)
     .map(number => world.node(number)) as [SimulatedNode, SimulatedNode, SimulatedNode]
   await world.write(roles.decider, database, known!, { drill: 'known to all' })

@@ -23,7 +23,7 @@ const answerMs = 0.5
  */
 export async function mapChangeDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, disks, world } = context
-  const { ids, roles: { decider, standIn, third }, shard } = pickShard(context, documents)
+  const { ids, roles: { decider, standIn, third }, shard } = await pickShard(context, documents)
   const [through, doubted] = [world.node(decider), world.node(standIn)]
   const trouble = disks.of(world.node(third))
   const written = new Map<string, string>()

@@ -28,7 +28,7 @@ const nextWriteMs = { min: 2500, max: 3600 }
  */
 export async function replicationDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
-  const { ids, roles, shard: { range } } = pickShard(context, documents)
+  const { ids, roles, shard: { range } } = await pickShard(context, documents)
   const [away, lacks, has] = dice.sample([roles.decider, roles.standIn, roles.third], 3) as [number, number, number]
   await world.stop(away)
   const before = new Set(blobsOf(world.node(lacks)).keys())
@@ -76,7 +76,7 @@ async function writtenWhilePushing(
   context: DrillContext, { decider, standIn, third }: ShardRoles,
 ): Promise<Findings> {
   const { database, dice, world } = context
-  const { ids } = pickShard(context, 2)
+  const { ids } = await pickShard(context, 2)
   for (const other of [standIn, third]) {
     world.slow(decider, other, slowMs)
     world.slow(other, decider, slowMs)

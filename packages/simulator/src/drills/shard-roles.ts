@@ -1,6 +1,7 @@
 import { documentHash, rangeContains } from '@sectional/core'
 import type { ShardId } from '@sectional/core'
 import { activeReplicas } from '@sectional/server'
+import type { DatabaseRecord } from '@sectional/server'
 import type { DrillContext } from './drill.ts'
 
 /** The numbers of the nodes with replicas of one shard, in the order in which they are asked to decide. */
@@ -11,12 +12,20 @@ export interface ShardRoles {
 }
 
 const idAttempts = 400
+const replicasMin = 3
+const filledMsMax = 120_000
 
-/** Draws a shard of the drilled database. Returns its replicas, and `count` ids of documents in it, or fewer. */
-export function pickShard(
+/**
+ * Draws a shard of the drilled database. Returns its replicas, and `count` ids of documents in it, or fewer. Replicas
+ * that a fault before has damaged are filled first.
+ */
+export async function pickShard(
   { database, dice, world }: DrillContext, count: number,
-): { readonly shard: ShardId; readonly roles: ShardRoles; readonly ids: readonly string[] } {
-  const { incarnation, partitioned, shards } = world.node(1).inside!.control.state()!.databases.get(database)!
+): Promise<{ readonly shard: ShardId; readonly roles: ShardRoles; readonly ids: readonly string[] }> {
+  const recorded = (): DatabaseRecord => world.node(1).inside!.control.state()!.databases.get(database)!
+  await world.eventually(`the replicas of ${database} to be filled`, filledMsMax, async () =>
+    recorded().shards.every(shard => activeReplicas(shard).length >= replicasMin) ? null : 'not yet')
+  const { incarnation, partitioned, shards } = recorded()
   const record = dice.pick(shards)
   const [decider, standIn, third] = activeReplicas(record).map(replica =>
     world.nodes.find(node => node.name === replica.node)!.number)
