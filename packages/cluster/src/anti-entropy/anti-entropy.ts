@@ -195,6 +195,7 @@ export class AntiEntropy {
     for (const { key } of added) this.#awaited.add(key)
     for (const shard of changed) {
       this.#catchUp.changed(shard)
+      this.#schedule.keepPeers(shard.key, shard.peers)
       this.#schedule.pushWithin(shard.key, this.#options.pushQuietMs, this.#now())
     }
     this.#openAwaited()

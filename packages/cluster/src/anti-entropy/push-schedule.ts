@@ -123,6 +123,11 @@ export class PushSchedule {
     for (const pair of this.#pairs.get(peer)?.values() ?? []) pair.covered = -1
   }
 
+  /** Call this when other nodes have the replicas of the shard. The progress of those that have none is forgotten. */
+  keepPeers(key: string, peers: readonly string[]): void {
+    for (const [peer, pairs] of this.#pairs) if (!peers.includes(peer)) pairs.delete(key)
+  }
+
   forgetShard(key: string): void {
     this.#shards.delete(key)
     this.#waiting.delete(key)

@@ -46,4 +46,13 @@ describe('push schedule', () => {
     schedule.forgetPeer('p')
     expect(schedule.isCovered('s', 'p')).to.equal(false)
   })
+
+  it('reports no lag of a node that has no replica of the shard any more', () => {
+    const schedule = new PushSchedule(options)
+    schedule.committed('s', ['p', 'q'], 0)
+    schedule.committed('t', ['p'], 5)
+    expect(schedule.lag(10)).to.deep.equal(new Map([['p', 10], ['q', 10]]))
+    schedule.keepPeers('s', ['q', 'r'])
+    expect(schedule.lag(10)).to.deep.equal(new Map([['p', 5], ['q', 10]]))
+  })
 })
