@@ -5,7 +5,7 @@
  */
 import { documentStoreName, ShardKeys } from '@sectional/server'
 import type { AttachmentRecord, DocumentEdit, ShardId, ShardReplica } from '@sectional/core'
-import { revisionHash } from '@sectional/core'
+import { revisionHash, shardKey } from '@sectional/core'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import { finalDatabase } from '../checkers/final-state.ts'
 import type { Findings } from '../checkers/final-state.ts'
@@ -90,6 +90,8 @@ export class ReplicaExercise {
     this.#shard = { incarnation, range: shard!.range }
     this.#hosts = world.nodes.filter(({ name }) => shard!.replicas.some(({ node }) => node === name))
     watch.follow(incarnation, this.#partitioned)
+    // Calls store checkpoints and revisions with histories that nobody has.
+    world.moments.falsified.add(shardKey(this.#shard))
     if (!this.#partitioned) await this.#write('_design/exercise', { views: { all: { map: mapFunction } } })
     for (const node of this.#hosts) await this.#replica(node)
     await this.#query()
