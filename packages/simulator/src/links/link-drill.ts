@@ -26,7 +26,7 @@ const pollMs = 100
 
 /** Waits until the node is linked with each of the others. */
 export async function allLinked(
-  { exchanges, node, world }: LinkDrillContext, others: readonly SimulatedNode[],
+  { exchanges, node, world }: Pick<LinkDrillContext, 'exchanges' | 'node' | 'world'>, others: readonly SimulatedNode[],
 ): Promise<void> {
   const endMs = world.nowMs + linkedMsMax
   const missing = (): SimulatedNode | undefined =>

@@ -40,6 +40,7 @@ import type { Drill } from '../drills/drill.ts'
 import { drills } from '../drills/index.ts'
 import { firstSeed } from '../drills/lost-seed-drill.ts'
 import { Exchanges } from '../links/exchanges.ts'
+import { allLinked } from '../links/link-drill.ts'
 import { drillLinks } from '../links/link-drills.ts'
 import { LinkWorkload } from '../links/link-workload.ts'
 import { OpenLinks } from '../links/open-links.ts'
@@ -531,7 +532,11 @@ class SwarmRun {
     const others = world.nodes.map(node => node.number).filter(other => other !== number)
     world.say(`drill ${name} with node ${number} and ${database}`)
     this.#drills++
-    // The drill before may have left the cluster in an election, and a drill judges the fault that it makes itself.
+    // The drill before may have left the cluster in an election or without links, and a drill judges its own fault.
+    for (const node of world.nodes) {
+      const peers = world.nodes.filter(other => other !== node)
+      await world.run(() => allLinked({ world, node, exchanges: this.#exchanges }, peers))
+    }
     await world.run(() => world.eventually('all nodes to follow a leader', leaderMsMax, async () =>
       world.nodes.find(({ inside }) => inside?.control.leader() === null)?.name ?? null))
     this.#demand(
