@@ -4,6 +4,7 @@ import { mkdirSync, statfsSync } from 'node:fs'
 
 /** The largest size of the file system, which is in memory. */
 const bytesMax = 2 * 1024 ** 3
+const attemptsMax = 20
 
 export class SmallDisk {
   readonly #folder: string
@@ -15,10 +16,20 @@ export class SmallDisk {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytesMax}`, 'tmpfs', folder])
   }
 
-  /** Leaves room for this many bytes more; further writes fail with ENOSPC. */
+  /**
+   * Leaves room for this many bytes more; further writes fail with ENOSPC. A file system cannot become smaller than
+   * what it holds, and processes may write meanwhile, so it is tried again with the space that is used then.
+   */
   limit(freeBytes: number): void {
-    const { bsize, blocks, bfree } = statfsSync(this.#folder)
-    this.#resize((blocks - bfree) * bsize + freeBytes)
+    for (let attempt = 1; ; attempt++) {
+      const { bsize, blocks, bfree } = statfsSync(this.#folder)
+      try {
+        // A size of 0 would mean that there is no limit.
+        return this.#resize(Math.max(bsize, (blocks - bfree) * bsize + freeBytes))
+      } catch (error) {
+        if (attempt === attemptsMax) throw error
+      }
+    }
   }
 
   /** Makes room again. */
@@ -32,6 +43,6 @@ export class SmallDisk {
   }
 
   #resize(bytes: number): void {
-    execFileSync('mount', ['-o', `remount,size=${bytes}`, this.#folder])
+    execFileSync('mount', ['-o', `remount,size=${bytes}`, this.#folder], { stdio: ['ignore', 'ignore', 'pipe'] })
   }
 }
