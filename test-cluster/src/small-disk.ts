@@ -5,6 +5,8 @@ import { mkdirSync, statfsSync } from 'node:fs'
 /** The largest size of the file system, which is in memory. */
 const bytesMax = 2 * 1024 ** 3
 const attemptsMax = 20
+/** What processes may write between a look at the used space and the new limit; it grows with each attempt. */
+const slackBytes = 64 * 1024
 
 export class SmallDisk {
   readonly #folder: string
@@ -25,7 +27,7 @@ export class SmallDisk {
       const { bsize, blocks, bfree } = statfsSync(this.#folder)
       try {
         // A size of 0 would mean that there is no limit.
-        return this.#resize(Math.max(bsize, (blocks - bfree) * bsize + freeBytes))
+        return this.#resize(Math.max(bsize, (blocks - bfree) * bsize + freeBytes + (attempt - 1) * slackBytes))
       } catch (error) {
         if (attempt === attemptsMax) throw error
       }
