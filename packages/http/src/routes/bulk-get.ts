@@ -1,13 +1,14 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (docs/reference/bulk.md#post-db_bulk_get). */
 import {
-  ApiError, checkDocumentId, checkIdBytes, formatRevision, isJsonObject, openedRevisionBytes, parseRevision,
-  readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, checkIdBytes, formatRevision, isJsonObject, mapBounded, openedRevisionBytes,
+  parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import {
   readFlags, shownRevision, splicedRevision, writeRevision, type ReadFlags, type ShownRevision,
 } from '../documents/document-reading.ts'
 import { documentIdRules } from '../documents/document-writing.ts'
+import { openInWindows } from '../documents/revision-windows.ts'
 import { JsonWriter } from '../messages/json-writer.ts'
 import { acceptsType, MultipartWriter } from '../documents/multipart-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
@@ -25,11 +26,19 @@ const refusedParameters = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since']
 const firstWindow = 16
 const windowMax = 128
 const windowBytes = 1024 * 1024
+/** A document with more leaves than this is opened in windows of its own when all of them are wanted. */
+const togetherLeavesMax = 16
+/** Documents whose leaves are counted at the same time. */
+const countedTogether = 16
 
 interface ItemError { readonly id: unknown; readonly rev: unknown; readonly error: string; readonly reason: string }
 interface ErrorPart { readonly error: ItemError; readonly ofRevision?: true }
 type ItemPart = { readonly ok: ShownRevision; readonly flags: ReadFlags } | ErrorPart
-interface ItemResult { readonly id: unknown; readonly parts: readonly ItemPart[] }
+interface ItemResult {
+  readonly id: unknown
+  /** Those of a document with many leaves are read while they are sent. */
+  readonly parts: readonly ItemPart[] | AsyncIterable<ItemPart>
+}
 
 export async function postBulkGet(request: RequestContext, services: Services): Promise<void> {
   for (const name of refusedParameters) {
@@ -59,8 +68,8 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
   await eachResult(docs, request, services, ({ id, parts }) => {
     const head = `${first ? '' : ','}{"id":${JSON.stringify(id)},"docs":[`
     first = false
-    const [only] = parts
-    if (parts.length === 1 && 'ok' in only! && only.ok.attachments === undefined) {
+    const only = isRead(parts) && parts.length === 1 ? parts[0] : undefined
+    if (only !== undefined && 'ok' in only && only.ok.attachments === undefined) {
       writer.text(`${head}{"ok":`)
       writer.document(splicedRevision(only.ok, only.flags))
       writer.text('}]}')
@@ -74,10 +83,12 @@ async function sendResults(docs: readonly unknown[], request: RequestContext, se
 }
 
 async function writeParts(
-  writer: JsonWriter, parts: readonly ItemPart[], request: RequestContext, services: Services,
+  writer: JsonWriter, parts: ItemResult['parts'], request: RequestContext, services: Services,
 ): Promise<void> {
-  for (const [index, part] of parts.entries()) {
-    writer.text(index === 0 ? '{' : ',{')
+  let head = '{'
+  for await (const part of parts) {
+    writer.text(head)
+    head = ',{'
     if ('ok' in part) {
       writer.text('"ok":')
       await writeRevision(writer, part.ok, part.flags, request, services)
@@ -97,7 +108,9 @@ async function sendParts(
 ): Promise<void> {
   const writer = new MultipartWriter(request, services, type)
   await eachResult(docs, request, services, async ({ parts }) => {
-    for (const part of parts) await ('ok' in part ? documentPart(writer, part.ok, part.flags) : errorPart(writer, part))
+    for await (const part of parts) {
+      await ('ok' in part ? documentPart(writer, part.ok, part.flags) : errorPart(writer, part))
+    }
   })
   await writer.end()
 }
@@ -173,9 +186,12 @@ function readItem(item: unknown, flags: ReadFlags, rules: DocumentIdRules): Want
 }
 
 async function openItems(
-  items: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services,
+  wantedItems: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services,
 ): Promise<OpenedItems> {
   const r = request.query.quorum('r')
+  const items = !wantedItems.some(wantsLeaves) ? wantedItems
+    : await mapBounded(wantedItems, countedTogether, async item => (
+      wantsLeaves(item) ? withLazyParts(item, r, request, services) : item))
   const asked = items.flatMap(item => 'parts' in item ? [] : [item])
   const requests = asked.map(({ id, rev, flags: { latest } }) => ({
     id, revisions: rev === undefined ? 'leaves' as const : [formatRevision(parseRevision(rev))], latest,
@@ -191,9 +207,32 @@ async function openItems(
     const result = 'parts' in item ? item : shown[next++]
     if (result === undefined) break
     results.push(result)
+    if (!isRead(result.parts)) continue
     for (const part of result.parts) if ('ok' in part) bytes += part.ok.body.length + openedRevisionBytes
   }
   return { results, bytes }
+}
+
+function isRead(parts: ItemResult['parts']): parts is readonly ItemPart[] {
+  return Array.isArray(parts)
+}
+
+function wantsLeaves(item: WantedItem | ItemResult): item is WantedItem {
+  return !('parts' in item) && item.rev === undefined
+}
+
+/** Returns the result of a document of which many leaves are wanted, and the item itself for others. */
+async function withLazyParts(
+  item: WantedItem, r: number | undefined, request: RequestContext, services: Services,
+): Promise<WantedItem | ItemResult> {
+  const { id, flags } = item
+  const document = await services.coordinator.openDocument(request.database, id, { body: false, r }, request)
+  if (document === null || document.leaves.length <= togetherLeavesMax) return item
+  const wanted = { id, revisions: 'leaves' as const, latest: flags.latest, r }
+  const parts = async function* (): AsyncGenerator<ItemPart> {
+    for await (const opened of openInWindows(wanted, request, services)) yield part(id, opened, flags)
+  }
+  return { id, parts: parts() }
 }
 
 function showItem({ id, rev, flags }: WantedItem, opened: readonly OpenedRevision[] | null): ItemResult {

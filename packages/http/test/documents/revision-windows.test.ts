@@ -43,6 +43,17 @@ describe('open_revs of a document with many large conflicts', () => {
     expect(Math.max(...opened)).to.be.below(12)
   })
 
+  it('opens few of them at a time for _bulk_get, too', async () => {
+    await node.put('/db/small', {})
+    const { json } = await node.post('/db/_bulk_get', { docs: [{ id: 'doc' }, { id: 'none' }, { id: 'small' }] })
+    const [large, none, small] = json.results
+    expect(large.docs.map((each: { ok: { _rev: string } }) => each.ok._rev)).to.have.length(conflicts)
+    expect(none.docs[0].error.reason).to.equal('missing')
+    expect(small.docs).to.have.length(1)
+    expect(opened).to.have.length.above(4)
+    expect(Math.max(...opened)).to.be.below(12)
+  })
+
   it('answers 404 for all revisions of an absent document', async () => {
     expect((await node.get('/db/none?open_revs=all')).status).to.equal(404)
   })
