@@ -106,7 +106,7 @@ export class ReplicaExercise {
       await this.#burst(node, trouble === 'slow writes' && dice.chance(0.6) ? dice.pick(shortCallsMs) : callMs)
       this.#calm(node)
       await world.sleep(dice.between(0, restMs))
-      await this.#audit()
+      await (await this.#replica(node)).audit(dice)
     }
   }
 

@@ -9,7 +9,7 @@ import { strangersDrill } from './strangers-drill.ts'
 import { tamperedLinkDrill } from './tampered-link-drill.ts'
 
 /** Share of the runs that end with each drill. */
-const drillShare = 0.35
+const drillShare = 0.2
 const drillMsMax = 600_000
 
 /** The drills by name. They need no database, so that they are also made in clusters that cannot spare a node. */

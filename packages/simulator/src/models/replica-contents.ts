@@ -1,4 +1,5 @@
 /** Reads everything that a replica answers about its documents, and loads it into a model. */
+import { asBuffer } from '@sectional/core'
 import type {
   Branch, CallContext, DocumentRevision, LocalDocument, PurgeRow, ReplicaInfo, ShardReplica,
 } from '@sectional/core'
@@ -105,17 +106,16 @@ function leavesText({ leaves }: DocumentContents): string {
 
 /** Returns the value as JSON, with bytes as text and members in the order of their names. */
 export function textOf(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) => {
-    if (member instanceof Uint8Array) return Buffer.from(member).toString()
-    if (isBufferJson(member)) return Buffer.from(member.data).toString()
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member
-    return Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => a < b ? -1 : 1))
-  })
+  return JSON.stringify(plain(value))
 }
 
-/** `JSON.stringify` calls `toJSON` of a Buffer before it calls the replacer. */
-function isBufferJson(value: unknown): value is { readonly data: readonly number[] } {
-  return typeof value === 'object' && value !== null && (value as { type?: unknown }).type === 'Buffer'
+/** Converts bytes before `JSON.stringify` calls `toJSON` of a Buffer, which lists them as numbers. */
+function plain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(plain)
+  if (value instanceof Uint8Array) return asBuffer(value).toString()
+  const members = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)
+  return Object.fromEntries(members.map(([name, member]) => [name, plain(member)]))
 }
 
 /** Returns a short description of a document for messages. */

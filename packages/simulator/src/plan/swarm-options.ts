@@ -121,7 +121,7 @@ function withoutViews(
 }
 
 function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions {
-  const nodes = dice.pick([1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7])
+  const nodes = dice.pick([1, 2, 3, 3, 3, 3, 3, 3, 4, 5, 5, 6, 7])
   const founders = dice.chance(0.75) ? nodes : dice.integer(1, nodes)
   const calm = dice.chance(0.12)
   const linkMin = dice.pick([0.05, 0.2, 1])
@@ -131,7 +131,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     databases: [...drawDatabases(dice, nodes), ...drawCrowd(dice.fork('crowd'))],
     partitioned: dice.fork('partitioned').chance(0.15), databaseEvents: dice.fork('events').chance(0.25),
     clients: dice.integer(1, 6),
-    operationsPerClient: dice.integer(10, 60),
+    operationsPerClient: dice.integer(10, 40),
     thinkMs: dice.pick([5, 50, 200, 600, 1500]),
     documentsPerDatabase: dice.pick([1, 2, 5, 20, 60, 2000]),
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
@@ -148,7 +148,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
       dice.fork('missing'), missingNames, { 'lose-batches': 5 }, 0.6,
     ), ...thinned(dice.fork('index damage'), indexDamageNames, { 'damage-index': 6 }, 0.6),
     ...thinned(dice.fork('upkeep'), upkeepNames, { 'restart-all': 2 }, 0.5) },
-    bulkMax: dice.pick([4, 8, 8, 300]),
+    bulkMax: dice.pick([4, 8, 8, 8, 8, 300]),
     attachmentBytesMax: dice.pick([30, 1000, 100_000, 600_000]),
     readers: dice.pick([0, 1, 1, 2]),
     readsPerReader: dice.integer(5, 30),
@@ -156,7 +156,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     sharedValueShare: dice.fork('shared values').pick([0, 0.2, 0.6, 0.9]),
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
-    exerciseShare: 0.5,
+    exerciseShare: 0.25,
     drillShare: dice.fork('drills').pick([0, 0, 0.4]),
     ...drawPeriods(dice),
   }

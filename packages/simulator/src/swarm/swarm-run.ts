@@ -110,7 +110,7 @@ const revsLimitDefault = 1000
 const drilledRevsLimitMin = 5
 const lostSeedShare = 0.8
 /** Shares of drills that also end runs without other drills. */
-const drillShares: Readonly<Record<string, number>> = { 'contested-edits': 0.5 }
+const drillShares: Readonly<Record<string, number>> = { 'contested-edits': 0.3 }
 /** Drills after which databases with few replicas may lack writes. */
 const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes'])
 /** With fewer voters the cluster could not lose one. */

@@ -71,6 +71,8 @@ interface NodeRun {
 }
 
 const defaultTimeoutMs = 30_000
+/** The reason of an abort; one of its own would cost the recording of a stack. */
+const closed = new Error('the client has closed the connection')
 const version = '0.0.0-simulated'
 
 /** One machine: a disk that survives crashes, a clock, and at most one process at a time. */
@@ -253,7 +255,7 @@ export class SimulatedNode {
         if (settled) return
         settled = true
         timer.cancel()
-        gone.abort()
+        gone.abort(closed)
         resolve(answer)
       }
       const reply = (answer: Answer): void => { queue.schedule(clientDelayMs(), 'answer', () => settle(answer)) }
