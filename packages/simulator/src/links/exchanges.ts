@@ -49,7 +49,7 @@ export class Exchanges {
     this.#world = world
     const report = (rule: string, text: string): void => world.fail('safety', rule, text)
     this.#served = new ServedExchanges({ exchange: id => this.#exchanges.get(id), report })
-    world.wrapNetwork = (node, network) => {
+    world.observers.add({ network: (node, network) => {
       const watched = new WatchedNetwork({
         node, network, report, nowMs: () => world.nowMs,
         own: (at, shard, from) => shard.incarnation === exchangeShard.incarnation
@@ -59,7 +59,7 @@ export class Exchanges {
       this.#networks.set(node, watched)
       network.onChange((_, up) => { if (!up) this.#linksLost++ })
       return watched
-    }
+    } })
     world.onLog = (node, level, text) => {
       if (!this.tampered && level === 'error' && text.startsWith('a peer broke the protocol')) {
         report('peers-keep-protocol', `${node.name}: ${text}`)

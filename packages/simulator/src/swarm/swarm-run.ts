@@ -204,9 +204,10 @@ class SwarmRun {
     this.#disks = new FaultyDisks(world, dice.fork('disks'), options.syncDelayMs)
     this.#supervisor = new Supervisor(world, this.#disks)
     this.#metadata = new MetadataLog(world)
+    // The links are watched next to the processes, beneath what other observers see of them.
+    this.#exchanges = new Exchanges(world)
     new ConsensusRules(world, this.#disks)
     new CheckpointsTrue(world, this.#disks, dice.fork('checkpoints'), checkpointShare)
-    this.#exchanges = new Exchanges(world)
     this.#links = new LinkWorkload({
       world, dice: dice.fork('links'), exchanges: this.#exchanges, links: new OpenLinks(world),
     })

@@ -31,8 +31,6 @@ export interface SimulatedNodeParts {
   /** Overrides production limits of anti-entropy and the coordinator. */
   readonly limits?: Pick<NodeSeams, 'antiEntropy' | 'coordinator'>
   readonly observers: ReadonlySet<NodeObserver>
-  /** Wraps the links of each process, beneath those that a planted bug replaces. */
-  readonly wrapNetwork: (node: SimulatedNode, network: PeerNetwork) => PeerNetwork
   /** Called for each start of a node: returns a function that wraps its replicas, inside of planted bugs. */
   readonly observe?: ((node: string) => NonNullable<NodeSeams['replica']>) | undefined
   /** Called for each start of a node: returns the bug to plant. */
@@ -179,8 +177,7 @@ export class SimulatedNode {
     const observers = [...this.#parts.observers]
     const observe = this.#parts.observe?.(this.name)
     const network = (original: PeerNetwork): PeerNetwork => {
-      const wrapped = this.#parts.wrapNetwork(this, original)
-      const watched = observers.reduce((inner, each) => each.network?.(this, inner, runtime) ?? inner, wrapped)
+      const watched = observers.reduce((inner, each) => each.network?.(this, inner, runtime) ?? inner, original)
       return planted?.network?.(watched) ?? watched
     }
     const replica = (shard: ShardId, original: ShardReplica): ShardReplica => {

@@ -2,7 +2,6 @@
  * A cluster on simulated machines. Its vocabulary has ten words: start, stop, crash, pause, continue, partition, heal,
  * write, read, converge. Nodes are numbered from 1.
  */
-import type { PeerNetwork } from '@sectional/core'
 import { MemoryNetworkHub } from '@sectional/runtime'
 import type { NetworkFaults } from '@sectional/runtime'
 import { defaultRaftDriverOptions } from '@sectional/server'
@@ -76,12 +75,10 @@ export class World {
   /** Called when a process of a node has started. */
   readonly onStarted = new Set<(node: SimulatedNode) => void>()
   readonly moments = new CriticalMoments()
-  /** Watch each process of a node that starts from now on. */
+  /** Watch each process of a node that starts from now on; the first one is next to the process. */
   readonly observers = new Set<NodeObserver>([this.moments])
   /** Called when a node's process ends itself. Returns whether that is expected; the node is then started again. */
   mayGiveUp: (node: SimulatedNode) => boolean = () => false
-  /** Wraps the links of each process that is started. */
-  wrapNetwork: (node: SimulatedNode, network: PeerNetwork) => PeerNetwork = (_, network) => network
   /** Returns what arrives instead of a frame from one host to another. */
   tamper: (from: string, to: string, frame: Uint8Array) => readonly Uint8Array[] = (_from, _to, frame) => [frame]
   /** Called for each line of a node's log. */
@@ -141,7 +138,6 @@ export class World {
           this.say(`${node.host} ${level} ${text}`)
           this.onLog(node, level, text)
         },
-        wrapNetwork: (node, network) => this.wrapNetwork(node, network),
         onFatal: (node, error) => this.#gaveUp(node, error),
         observers: this.observers, plant, observe,
         ...(snapshots && { controlPlane: { raft: {

@@ -17,17 +17,15 @@ type Alter = (replica: ShardReplica) => Partial<ShardReplica>
 async function brokenRule(seed: number, alter: Alter = () => ({})): Promise<string | undefined> {
   const dice = new Dice(seed)
   const world = new World({ seed, nodes: 3 })
+  world.observers.add({
+    network: (_, network) => withChanges(network, {
+      replica: (name, shard) => {
+        const remote = network.replica(name, shard)
+        return shard.incarnation === 'exchanges' ? withChanges(remote, alter(remote)) : remote
+      },
+    }),
+  })
   const exchanges = new Exchanges(world)
-  const watch = world.wrapNetwork
-  world.wrapNetwork = (node, network) => {
-    const watched = watch(node, network)
-    const { replica } = watched
-    watched.replica = (name, shard) => {
-      const remote = replica.call(watched, name, shard)
-      return shard.incarnation === 'exchanges' ? withChanges(remote, alter(remote)) : remote
-    }
-    return watched
-  }
   const workload = new LinkWorkload({ world, dice, exchanges, links: new OpenLinks(world) })
   try {
     await world.run(async () => {
