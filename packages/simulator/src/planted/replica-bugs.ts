@@ -81,7 +81,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'stale-cache',
     does: 'a replica answers reads from a cache that writes do not update',
-    caughtBy: ['views-exact', 'fresh-reads', 'one-branch', 'sound-answers'],
+    caughtBy: ['views-exact', 'fresh-reads', 'one-branch', 'sound-answers', 'update-rows'],
   }, (replica, { now }) => {
     const cached = new Map<string, { readonly atMs: number; readonly answer: DocumentSnapshot | null }>()
     return {
