@@ -11,8 +11,8 @@ import type { Services } from '../services/services.ts'
 import { sendJson, taggedRevision } from '../messages/response.ts'
 import { documentTooLarge } from '../settings/size-limits.ts'
 
-/** Databases whose documents the server must process, which it cannot do in this version. */
-const managedDatabases = new Set(['_replicator'])
+/** The ends of the names of databases whose documents start replications, which this version does not do. */
+const replicatorName = /(?:^|\/)_replicator$/
 
 export function documentIdRules(database: DatabaseRecord, services: Services): DocumentIdRules {
   const max = services.options.documentIdBytesMax
@@ -45,7 +45,7 @@ export function checkDocumentSize(id: string, { body }: ParsedDocument, { option
 export function checkDocumentContent(
   id: string, document: ParsedDocument, database: DatabaseRecord, services: Services,
 ): void {
-  if (managedDatabases.has(database.name) && !id.startsWith(designPrefix)) {
+  if (replicatorName.test(database.name) && !id.startsWith(designPrefix)) {
     throw new ApiError('not_implemented', `Writing documents to ${database.name} is not available in this version.`)
   }
   if (id.startsWith(designPrefix) && !document.deleted) checkDesignDocument(document.body, database)

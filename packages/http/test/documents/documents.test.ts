@@ -225,6 +225,11 @@ describe('documents', () => {
     expect((await node.put('/_replicator/x', { source: 'a', target: 'b' })).status).to.equal(501)
     expect((await node.post('/_replicator/_bulk_docs', { docs: [{ _id: 'x' }] })).status).to.equal(501)
     expect((await node.request('COPY', '/_replicator/x', undefined, { destination: 'y' })).status).to.equal(404)
+    await node.put('/x%2F_replicator')
+    const other = await node.put('/x%2F_replicator/x', { source: 'a', target: 'b' })
+    expect([other.status, other.json.reason])
+      .to.deep.equal([501, 'Writing documents to x/_replicator is not available in this version.'])
+    expect((await node.put('/x%2F_replicator/_design/x', {})).status).to.equal(201)
   })
 
   it('posted without an id get one, and an ETag only when they had one', async () => {
