@@ -361,17 +361,18 @@ export class MemoryShardReplica implements ShardReplica {
     if (external && added.result === 'new-branch' && leaves >= documentLeavesMax) return 'refused'
     const stored = this.#attempts.get(`${id}/${name}`)
     const known = this.#state.tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
-    this.#merge(revision)
+    this.#merge(revision, external)
     return attempt !== undefined && added.result !== 'new-leaf' && (known || added.tree.hasSibling(path))
       ? 'rival' : 'stored'
   }
 
   /** Merges one revision. The caller stems the tree. */
-  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision): void {
+  #merge({ id, path, deleted, body, attachments, attempt }: DocumentRevision, external = false): void {
     const bodyKey = ++this.#bodyKey
     const { tree, result } = this.#state.tree(id).merge(path, { deleted, bodyKey })
-    this.#state.documents.set(id, { tree, sequence: this.#state.documents.get(id)?.sequence ?? 0 })
-    if (result === 'internal') return
+    const completed = external && result === 'internal' ? tree.withBody(path, bodyKey) : null
+    this.#state.documents.set(id, { tree: completed ?? tree, sequence: this.#state.documents.get(id)?.sequence ?? 0 })
+    if (result === 'internal' && completed === null) return
     this.#state.bodies.set(bodyKey, { body, ...(attachments && { attachments }) })
     const key = `${id}/${path.start}-${path.ids[0]}`
     // A revision that was stemmed or purged may be stored again without the number of its attempt.

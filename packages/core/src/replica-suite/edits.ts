@@ -191,6 +191,31 @@ export function replicatedCases(fixture: ReplicaFixture): void {
       assert.equal((await fixture.replica.upkeep.replicaInfo(context)).sequence, sequence)
     })
 
+    it('stores the body of an ancestor that has none when a client sends it, and does not replace one', async () => {
+      const client = async (value: string): Promise<void> => {
+        const revisions = [revision('doc', 2, ['b2', 'a1'], { value })]
+        await fixture.replica.storeRevisions({ revisions, revsLimit, external: true }, context)
+      }
+      const ancestor = async (): Promise<unknown> => {
+        const [opened] = await fixture.openRevisions('doc', ['2-b2'])
+        return opened?.kind === 'found' ? text(opened.revision.body) : opened?.kind
+      }
+      const sequence = async (): Promise<number> => (await fixture.replica.upkeep.replicaInfo(context)).sequence
+      await fixture.store(revision('doc', 3, ['c3', 'b2', 'a1']), revision('doc', 1, ['z1']))
+      const before = await sequence()
+      await fixture.store(revision('doc', 2, ['b2', 'a1']))
+      assert.deepEqual([await ancestor(), await sequence()], ['missing', before])
+      await client('first')
+      assert.deepEqual([await ancestor(), await sequence()], ['"first"', before + 1])
+      await client('second')
+      assert.deepEqual([await ancestor(), await sequence()], ['"first"', before + 1])
+      const { tree, body } = await fixture.open('doc')
+      assert.deepEqual(tree?.map(branch => branch.available), [[true, true, false], [true]])
+      assert.equal(text(body), '{"from":"c3"}')
+      await fixture.write('doc', { v: 4 }, '3-c3')
+      assert.equal(await ancestor(), '"first"')
+    })
+
     it('joins a path at the deepest revision that it shares', async () => {
       await fixture.store(revision('doc', 2, ['b2', 'a1']))
       await fixture.store(revision('doc', 4, ['d4', 'c3', 'b2']))

@@ -20,9 +20,9 @@
  * A tree with many leaves keeps fewer revisions of each branch, so that it has about `treeRevisionsMax` nodes at most.
  * The number depends only on the limit and on the number of leaves, so replicas with the same leaves use the same one.
  *
- * A node has the key under which the engine stored its body (`bodyKey`). A body is stored only with a revision that was
- * new: a known revision that is sent again never replaces the stored content. A repeated inner revision only adds the
- * information that it was a tombstone.
+ * A node has the key under which the engine stored its body (`bodyKey`). A body is stored with a revision that is new,
+ * and with an ancestor that has no body when a client sends it (`withBody`): a known revision that is sent again never
+ * replaces the stored content. Otherwise a repeated inner revision only adds the information that it was a tombstone.
  *
  * Trees are immutable. Each read decodes the tree of its document. A tree with a single branch, the usual case, keeps
  * the ancestors of its leaf as bytes until they are needed (`revision-chain.ts`).
@@ -59,7 +59,7 @@ export interface LeafInfo { readonly deleted: boolean; readonly bodyKey: number 
 export type MergeResult =
   | 'new-leaf' // it extends an existing leaf, or is the first of the document
   | 'new-branch' // it is a leaf beside others: a conflict
-  | 'internal' // it was known already, as leaf or ancestor: its content must not be stored again
+  | 'internal' // it was known already, as leaf or ancestor: the tree does not have the key of its body
 
 export interface MergedTree {
   /** The same object when the merge changed nothing. */
@@ -263,6 +263,16 @@ export class RevisionTree {
       leaves[position(leaves, other => compareLeafNodes(other, newest))] = newest
     }
     return { tree: new RevisionTree(withNodes(this.nodes(), changed), leaves), result }
+  }
+
+  /**
+   * Returns the tree in which an ancestor that has no body has this one; null when the revision at the head of the path
+   * is unknown, or has a body, as leaves do.
+   */
+  withBody({ start, ids: [hash] }: RevisionPath, bodyKey: number): RevisionTree | null {
+    const node = hash === undefined ? undefined : this.#find(start, hash)
+    if (node === undefined || node.bodyKey !== null) return null
+    return RevisionTree.#from(withNodes(this.nodes(), [{ ...node, bodyKey }]))
   }
 
   /**

@@ -70,6 +70,19 @@ describe('revision tree', () => {
     }))
   })
 
+  it('gets the body of an ancestor that has none, and keeps other bodies', () => {
+    const tree = merged([3, 'c b a'], [2, 'd a']).merge({ start: 4, ids: ['e', 'c'] }, leaf).tree
+    const completed = tree.withBody({ start: 2, ids: ['b'] }, 8)
+    expect(completed?.node('2-b')).to.deep.include({ bodyKey: 8, parents: ['a'] })
+    expect(completed?.bodyKeys()).to.deep.equal([8, 7])
+    expect(completed?.leaves()).to.deep.equal(tree.leaves())
+    expect(completed?.withBody({ start: 2, ids: ['b'] }, 9)).to.equal(null)
+    expect(completed?.withBody({ start: 4, ids: ['e', 'c'] }, 9)).to.equal(null)
+    expect(completed?.withBody({ start: 2, ids: ['x'] }, 9)).to.equal(null)
+    const chain = merged([3, 'c b a']).withBody({ start: 2, ids: ['b', 'a'] }, 8)
+    expect(chain?.node('2-b')).to.deep.include({ bodyKey: 8 })
+  })
+
   it('has the same leaves and winner as the naive implementation', () => {
     fc.assert(fc.property(histories, edits => {
       const naive = new NaiveRevisionTree()

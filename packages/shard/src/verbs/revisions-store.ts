@@ -5,22 +5,21 @@ import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 
 /**
- * Merges revisions that other replicas or clusters decided. Known revisions change nothing. Only a client's revision is
- * ever refused (`StoreRevisionsReply.refused`).
+ * Merges revisions that other replicas or clusters decided. Known revisions change nothing, except that a client can
+ * restore the content of an ancestor. Only a client's revision is ever refused (`StoreRevisionsReply.refused`).
  */
 export function decideRevisions(
   draft: WriteDraft, { revisions, locals = [], revsLimit, checkpoint, trail, external }: StoreRevisionsRequest,
 ): StoreRevisionsReply {
   const rivals: number[] = []
   const refused: number[] = []
-  const leavesMax = external === true ? documentLeavesMax : Number.POSITIVE_INFINITY
-  const merge = new RevisionsMerge(draft, revsLimit)
+  const merge = new RevisionsMerge(draft, revsLimit, external === true)
   for (const index of inIdOrder(revisions)) {
     const { id, path, purges } = revisions[index]!
     if (draft.anyPurges && external !== true && isPurged(draft.purges(id), `${path.start}-${path.ids[0]}`, purges)) {
       continue
     }
-    const added = merge.add(revisions[index]!, leavesMax)
+    const added = merge.add(revisions[index]!)
     if (added === 'rival') rivals.push(index)
     else if (added === 'refused') refused.push(index)
   }
@@ -40,6 +39,8 @@ export function decideRevisions(
 class RevisionsMerge {
   readonly #draft: WriteDraft
   readonly #revsLimit: number
+  /** Whether a client wrote the revisions. */
+  readonly #external: boolean
   /** The document whose revisions are being merged; undefined before the first one. */
   #id: string | undefined
   /** Its tree before the call. */
@@ -51,23 +52,27 @@ class RevisionsMerge {
   /** Whether the last change of its tree only added ancestors of a known revision, which the draft lacks. */
   #onlyAncestry = false
 
-  constructor(draft: WriteDraft, revsLimit: number) {
+  constructor(draft: WriteDraft, revsLimit: number, external: boolean) {
     this.#draft = draft
     this.#revsLimit = revsLimit
+    this.#external = external
   }
 
-  /** Merges one revision, unless it would be a new branch beside `leavesMax` leaves. */
-  add(revision: DocumentRevision, leavesMax: number): 'stored' | 'rival' | 'refused' {
+  /** Merges one revision, unless a client would add a new branch beside `documentLeavesMax` leaves. */
+  add(revision: DocumentRevision): 'stored' | 'rival' | 'refused' {
     const { id, path, deleted, body, attachments, attempt } = revision
     if (id !== this.#id) this.#begin(id)
-    const { tree, result } = this.#tree.merge(path, { deleted, bodyKey: this.#draft.nextSequence })
-    if (result === 'new-branch' && tree.leafNodes().length > leavesMax) return 'refused'
+    const bodyKey = this.#draft.nextSequence
+    const { tree: merged, result } = this.#tree.merge(path, { deleted, bodyKey })
+    if (this.#external && result === 'new-branch' && merged.leafNodes().length > documentLeavesMax) return 'refused'
     const added = attempt !== undefined && result !== 'new-leaf'
-      && hasRival(revision, this.#tree, tree, this.#draft.document(id)) ? 'rival' : 'stored'
+      && hasRival(revision, this.#tree, merged, this.#draft.document(id)) ? 'rival' : 'stored'
+    const completed = this.#external && result === 'internal' ? merged.withBody(path, bodyKey) : null
+    const tree = completed ?? merged
     if (tree === this.#tree) return added
     this.#tree = tree
-    this.#onlyAncestry = result === 'internal'
-    if (result !== 'internal') {
+    this.#onlyAncestry = result === 'internal' && completed === null
+    if (!this.#onlyAncestry) {
       this.#draft.putRevision(id, tree, { body, ...(attachments && { attachments }) }, attempt)
       this.#drafted = true
     }

@@ -143,9 +143,10 @@ export interface StoreRevisionsRequest {
    */
   readonly missed?: boolean
   /**
-   * A client wrote these revisions (`new_edits=false`), which may restore purged ones. When absent, the replica leaves
-   * out a revision that it knows to be purged by a purge that the sender does not list in `DocumentRevision.purges`,
-   * because the sender has not applied that purge yet.
+   * A client wrote these revisions (`new_edits=false`), which may restore purged ones, and the content of ancestors
+   * that have none. When absent, known revisions change no content, and the replica leaves out a revision that it knows
+   * to be purged by a purge that the sender does not list in `DocumentRevision.purges`, because the sender has not
+   * applied that purge yet.
    */
   readonly external?: boolean
 }
