@@ -14,7 +14,7 @@ export const diskBugs: readonly PlantedBug[] = [
     does: 'a write is confirmed before it is synced: a crash loses the writes of the last moments',
     caughtBy: [
       'acknowledged-kept', 'kept-databases', 'replicas-equal', 'metadata-log', 'durable-acknowledgement', 'converge',
-      'start', 'fatal', 'consensus-rules', 'checkpoints-true',
+      'start', 'exception', 'fatal', 'consensus-rules', 'checkpoints-true',
     ],
     plant: () => {
       const unsynced = new Map<string, Undo[]>()
