@@ -208,6 +208,25 @@ describe('a shard host', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
+  it('counts what such a batch wrote while the announcement of an earlier one waits to try again', async () => {
+    const disk = new MemoryDisk()
+    const clock = new ManualClock()
+    const host = await ShardHost.open(shardRuntime(new MemoryStorage(disk), clock))
+    const engine = await host.create(shardA)
+    const write = (id: string): Promise<unknown> =>
+      engine.updateDocuments({ edits: [edit(id, null, {})], revsLimit: 10 }, context)
+    disk.setFaults({ failWrite: () => 'io', failRecovery: () => 'io' })
+    expect(await rejection(write('a'))).to.equal('storage')
+    disk.setFaults({})
+    await write('b')
+    disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
+    expect(await rejection(write('c'))).to.equal('storage')
+    disk.setFaults({})
+    const { documentCount, sequence } = await engine.upkeep.replicaInfo(context)
+    expect([documentCount, sequence]).to.deep.equal([2, 2])
+    await host.close()
+  })
+
   it('announces such a batch also when the disk cannot be read at first', async () => {
     const disk = new MemoryDisk()
     const clock = new ManualClock()

@@ -108,9 +108,10 @@ export class ShardWriter implements DraftBase {
 
   /** Returns the counters as of the last batch that became durable. */
   committed(): ReplicaState {
+    const unsettled = this.#mustSettle()
     if (this.#committed !== undefined) return this.#committed
     const state = this.#records.state()
-    if (!this.#unsettled && this.#records.store.failures === this.#failuresSeen) this.#committed = state
+    if (!unsettled) this.#committed = state
     return state
   }
 
