@@ -81,8 +81,9 @@ export function mergeLists<Row>(
   const filled = lists.filter(({ length }) => length > 0)
   const end = limit === null ? Infinity : skip + limit
   if (filled.length > 1) return new ListMerge(filled, compare).take(end).slice(skip)
-  const [list] = filled
-  return Array.from({ length: Math.max(0, Math.min(end, list?.length ?? 0) - skip) }, (_, at) => list!.at(skip + at)!)
+  const rows: Row[] = []
+  for (const list of filled) for (let at = skip; at < Math.min(end, list.length); at++) rows.push(list.at(at)!)
+  return rows
 }
 
 /** Merges lists whose rows are in the order of `compare`, as far as it is asked to. */

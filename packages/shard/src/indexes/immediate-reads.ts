@@ -3,6 +3,7 @@ import type {
   ScanIndexRequest,
 } from '@sectional/core'
 import type { IndexContent } from './index-content.ts'
+import { indexHead } from './index-head.ts'
 import type { StoredState } from './index-records.ts'
 import type { IndexStore } from './index-store.ts'
 import { RowTree } from './row-tree.ts'
@@ -34,7 +35,7 @@ export class ImmediateReads implements ImmediateIndexReads {
     if (index === undefined) return undefined
     const { content, state } = index
     const { height, rowCount, version } = state
-    if (rowCount === 0) return { head: { kind: 'head', ...content.state, rowsBefore: 0 }, rows: [] }
+    if (rowCount === 0) return { head: indexHead(content.state, 0), rows: [] }
     if (height === 0) return undefined
     try {
       const { store, ranges } = this.#parts.store
@@ -50,7 +51,7 @@ export class ImmediateReads implements ImmediateIndexReads {
   reduceIndex(request: ReduceIndexRequest): ImmediateAnswer<ReducedGroup> | undefined {
     const index = this.#settled(request)
     const rows = index && this.#parts.store.reductions.get(index.state.version, request)
-    return rows && { head: { kind: 'head', ...index!.content.state, rowsBefore: 0 }, rows }
+    return rows && { head: indexHead(index!.content.state, 0), rows }
   }
 
   /** Returns an index that belongs to the replica's history and has reached the required sequence. */

@@ -125,7 +125,7 @@ export function placeRange({ lower, upper }: RowRange): PlaceRange {
 /** @param behind whether the text is behind the rows of the bound's key or document, or before them */
 function boundText({ key, id }: RowBound, behind: boolean): string {
   const end = behind ? behindPart : part
-  return escaped(key) + (id === undefined ? end : part + escaped(id) + end)
+  return escapedKey(key) + (id === undefined ? end : part + escaped(id) + end)
 }
 
 function documentPlace(key: string, id: string): string {

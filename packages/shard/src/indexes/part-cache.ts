@@ -10,6 +10,8 @@ interface CachedPart {
   readonly key: string
   readonly part: unknown
   readonly bytes: number
+  /** Whether it was read since it was added or was last the oldest. */
+  isUsed: boolean
   older: CachedPart | undefined
   newer: CachedPart | undefined
 }
@@ -23,12 +25,19 @@ export interface CachedParts {
   delete(key: string): void
 }
 
-/** Keeps the parts of all owners that were used last. Each owner finds its own parts only. */
+/** The most parts that are kept for another round when room is made for one, which bounds the time that it takes. */
+const keptMax = 64
+
+/**
+ * Keeps the parts of all owners that were used last, approximately: the oldest part is dropped, but one that was read
+ * since it was added counts as added now. So a read only marks its part, and touches no other memory. Each owner finds
+ * its own parts only.
+ */
 export class NodePartCache {
   readonly #bytesMax: number
   /** The sum over all parts. At most `#bytesMax`. */
   #bytes = 0
-  /** The ends of the list of all parts, in the order in which they were used. */
+  /** The ends of the list of all parts, in the order in which they were added. */
   #oldest: CachedPart | undefined
   #newest: CachedPart | undefined
 
@@ -44,23 +53,33 @@ export class NodePartCache {
       get: key => {
         const found = parts.get(key)
         if (found === undefined) return undefined
-        if (found !== this.#newest) {
-          this.#unlink(found)
-          this.#append(found)
-        }
+        if (!found.isUsed) found.isUsed = true
         return found.part
       },
       set: (key, part, bytes) => {
         this.#drop(parts.get(key))
         if (bytes > this.#bytesMax) return
-        const added: CachedPart = { owner: parts, key, part, bytes, older: undefined, newer: undefined }
+        this.#makeRoom(bytes)
+        const added: CachedPart = { owner: parts, key, part, bytes, isUsed: false, older: undefined, newer: undefined }
         parts.set(key, added)
         this.#append(added)
         this.#bytes += bytes
-        while (this.#bytes > this.#bytesMax) this.#drop(this.#oldest)
       },
       hasRoom: bytes => this.#bytes + bytes <= this.#bytesMax,
       delete: key => this.#drop(parts.get(key)),
+    }
+  }
+
+  /** @param bytes at most `#bytesMax` */
+  #makeRoom(bytes: number): void {
+    for (let kept = 0; this.#bytes + bytes > this.#bytesMax;) {
+      const oldest = this.#oldest!
+      if (!oldest.isUsed || kept++ >= keptMax) this.#drop(oldest)
+      else {
+        oldest.isUsed = false
+        this.#unlink(oldest)
+        this.#append(oldest)
+      }
     }
   }
 

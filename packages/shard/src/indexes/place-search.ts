@@ -44,23 +44,23 @@ export interface SoughtRange {
   readonly isEmpty: boolean
 }
 
-/** Makes the places of each range once: all shards of a node read the same ranges for a query. */
+/** Makes the places of a query's ranges once: all shards of a node read the same ranges. */
 export class SoughtRanges {
-  readonly #known = new WeakMap<RowRange, SoughtRange>()
-  /** The range for which `of` was called last. */
-  #last: RowRange | undefined
-  #lastPlaces: SoughtRange | undefined
+  /** The ranges for which `of` was called last. */
+  #last: readonly RowRange[] = []
+  #lastPlaces: readonly SoughtRange[] = []
 
-  of(range: RowRange): SoughtRange {
-    if (range === this.#last) return this.#lastPlaces!
-    let places = this.#known.get(range)
-    if (places === undefined) {
-      const { from, to } = placeRange(range)
-      places = { from: new SoughtPlace(from), to: new SoughtPlace(to), isEmpty: compareUtf8(from, to) >= 0 }
-      this.#known.set(range, places)
+  of(ranges: readonly RowRange[]): readonly SoughtRange[] {
+    if (ranges !== this.#last) {
+      this.#lastPlaces = ranges.map(soughtRange)
+      this.#last = ranges
     }
-    this.#last = range
-    this.#lastPlaces = places
-    return places
+    return this.#lastPlaces
   }
+}
+
+function soughtRange(range: RowRange): SoughtRange {
+  const { from, to } = placeRange(range)
+  const places = { from: new SoughtPlace(from), to: new SoughtPlace(to) }
+  return { ...places, isEmpty: places.from.bytes.compare(places.to.bytes) >= 0 }
 }

@@ -5,7 +5,7 @@ import { noCache, type PartCache } from './part-cache.ts'
 import { type IndexSource, readRows, type RowPart, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
 import { SoughtPlace } from './place-search.ts'
 import { RunRows } from './run-rows.ts'
-import { decodePage, entryAt, type Summary } from './summary-page.ts'
+import { decodePage, entryAt, type SummaryPage } from './summary-page.ts'
 
 /** A run of rows: the range of one entry of a page of level 1. */
 export interface Run extends PlaceRange {
@@ -19,8 +19,6 @@ export interface Run extends PlaceRange {
 
 type RunRange = Pick<Run, 'from' | 'to' | 'count'>
 
-/** Estimated bytes of memory that a summary takes besides its place and value. */
-const objectBytes = 200
 /** Runs whose rows are kept: a range begins in the run in which the one before it ended. */
 const runsKept = 2
 
@@ -31,7 +29,7 @@ export class RowTree implements RowReader {
   readonly #height: number
   readonly #cache: PartCache
   /** The pages that were read and not found in the cache, by key. Absent as long as there are none, as are `#runs`. */
-  #pages: Map<string, readonly Summary[]> | undefined
+  #pages: Map<string, SummaryPage> | undefined
   /** The rows of the last runs that were read, newest last, by the place at which the run begins. */
   #runs: Map<string, Promise<RunRows>> | undefined
 
@@ -53,11 +51,9 @@ export class RowTree implements RowReader {
   }
 
   async placeAt(count: number): Promise<string> {
-    const run = this.#descend((entries, before) => {
-      let at = 0
-      for (let sum = before + entries[0]!.count; at < entries.length - 1 && sum <= count; at++) {
-        sum += entries[at + 1]!.count
-      }
+    const run = this.#descend((page, before) => {
+      let at = page.entries.length - 1
+      while (at > 0 && before + page.countBefore(at) > count) at--
       return at
     })
     const rows = await this.rows(run)
@@ -65,7 +61,7 @@ export class RowTree implements RowReader {
   }
 
   async search({ from }: PlaceRange, isBehind: (key: string) => boolean): Promise<string> {
-    const run = this.#descend(entries =>
+    const run = this.#descend(({ entries }) =>
       entryAt(entries, place => compareUtf8(place, from) > 0 && isBehind(placeKey(place))))
     const rows = await this.rows(run)
     const found = rows.find(row => compareUtf8(row.place, from) >= 0 && isBehind(rowPlace(row).key))
@@ -95,41 +91,41 @@ export class RowTree implements RowReader {
 
   /** Returns the run in which a row of that place is, or would be. */
   runAt(place: string): Run {
-    return this.#descend(entries => entryAt(entries, entry => compareUtf8(entry, place) > 0))
+    return this.#descend(({ entries }) => entryAt(entries, entry => compareUtf8(entry, place) > 0))
   }
 
   /** Like `runAt`, with comparisons that are cheaper. */
   runOf(place: SoughtPlace): Run {
-    return this.#descend(entries => entryAt(entries, entry => place.isBefore(entry)))
+    return this.#descend(page => page.indexOf(place))
   }
 
   /**
-   * Returns the entries of a page.
+   * Returns a page.
    * @throws DamagedRecordError when the page is damaged or missing
    */
-  page(level: number, place: string): readonly Summary[] {
-    const cached = this.#cache.get(level, place) as readonly Summary[] | undefined
+  page(level: number, place: string): SummaryPage {
+    const cached = this.#cache.get(level, place) as SummaryPage | undefined
     if (cached !== undefined) return cached
     const key = this.#keys.page(level, place)
     this.#pages ??= new Map()
-    let entries = this.#pages.get(key)
-    if (entries === undefined) {
+    let page = this.#pages.get(key)
+    if (page === undefined) {
       const bytes = this.#source.getSync(key)
       if (bytes === undefined) throw new DamagedRecordError('a page of summaries is missing')
-      entries = decodePage(bytes)
-      this.#cache.set(level, place, entries, bytes.length + entries.length * objectBytes)
-      this.#pages.set(key, entries)
+      page = decodePage(bytes)
+      this.#cache.set(level, place, page, page.bytes)
+      this.#pages.set(key, page)
     }
-    return entries
+    return page
   }
 
   /** Returns the last run that begins before a place. */
   runBefore(place: string): Run {
-    return this.#descend(entries => entryAt(entries, entry => compareUtf8(entry, place) >= 0))
+    return this.#descend(({ entries }) => entryAt(entries, entry => compareUtf8(entry, place) >= 0))
   }
 
   async* #parts(level: number, { from, to }: PlaceRange, range: PlaceRange): AsyncGenerator<RowPart> {
-    const entries = this.page(level, from)
+    const { entries } = this.page(level, from)
     const first = entryAt(entries, place => compareUtf8(place, range.from) > 0)
     for (let at = first; at < entries.length; at++) {
       const { place, count, value } = entries[at]!
@@ -150,7 +146,7 @@ export class RowTree implements RowReader {
    * Goes from the root to a run.
    * @param choose returns the index of the entry in which to continue, given the number of rows before the page
    */
-  #descend(choose: (entries: readonly Summary[], before: number) => number): Run {
+  #descend(choose: (page: SummaryPage, before: number) => number): Run {
     let from = firstPlace
     let to = placesEnd
     let before = 0
@@ -158,12 +154,13 @@ export class RowTree implements RowReader {
     const path = new Array<string>(this.#height + 1)
     for (let level = this.#height; level >= 1; level--) {
       path[level] = from
-      const entries = this.page(level, from)
-      const at = choose(entries, before)
-      for (let i = 0; i < at; i++) before += entries[i]!.count
-      from = entries[at]!.place
-      to = entries[at + 1]?.place ?? to;
-      ({ count } = entries[at]!)
+      const page = this.page(level, from)
+      const at = choose(page, before)
+      before += page.countBefore(at)
+      const entry = page.entries[at]!
+      from = entry.place
+      count = entry.count
+      to = page.entries[at + 1]?.place ?? to
     }
     path[0] = from
     return { from, to, count, before, path }

@@ -1,5 +1,6 @@
 /** Scans of few rows, which are read run by run, so that they are answered at once when their runs are in memory. */
 import type { ImmediateAnswer, IndexRow, IndexState, ScanIndexRequest } from '@sectional/core'
+import { indexHead } from './index-head.ts'
 import type { SoughtRange, SoughtRanges } from './place-search.ts'
 import type { RowTree, Run } from './row-tree.ts'
 import type { RunRows } from './run-rows.ts'
@@ -51,6 +52,7 @@ function isEverything({ lower, upper }: ScanIndexRequest['ranges'][number]): boo
 /** One scan. It stops at each run that is not in memory, and continues when that was read. */
 class RunScan {
   readonly #read: ShortScan
+  readonly #places: readonly SoughtRange[]
   readonly #limit: number
   /** The index of the range that is read. */
   #range = 0
@@ -65,12 +67,13 @@ class RunScan {
 
   constructor(read: ShortScan) {
     this.#read = read
+    this.#places = read.places.of(read.request.ranges)
     this.#limit = read.request.limit ?? Infinity
   }
 
   /** The answer of a scan that is complete. */
   get answer(): Answer {
-    return { head: { kind: 'head', ...this.#read.state, rowsBefore: this.#rowsBefore }, rows: this.#rows ?? [] }
+    return { head: indexHead(this.#read.state, this.#rowsBefore), rows: this.#rows ?? [] }
   }
 
   /**
@@ -79,9 +82,9 @@ class RunScan {
    * @returns a run that is not in memory: its rows must be put into `found`; `long` for too many rows or runs
    */
   continue(): Run | 'complete' | 'long' {
-    const { tree, places, request: { ranges, descending } } = this.#read
-    for (; this.#range < ranges.length; this.#range++) {
-      const range = places.of(ranges[this.#range]!)
+    const { tree, request: { descending } } = this.#read
+    for (; this.#range < this.#places.length; this.#range++) {
+      const range = this.#places[this.#range]!
       // The rows before the first range are counted also when it has no rows.
       if (this.#range > 0 && (range.isEmpty || this.#left <= 0)) continue
       let run = this.#missing ?? tree.runOf(descending ? range.to : range.from)
@@ -91,9 +94,9 @@ class RunScan {
         if (rows === undefined) return this.#missing = run
         this.found = undefined
         if (++this.#runs > runsMax) return 'long'
-        this.#add(range, run, rows)
+        const isLast = this.#add(range, run, rows)
         if (this.#rows !== undefined && this.#rows.length > rowsMax) return 'long'
-        if (this.#left <= 0 || this.#isLast(range, run)) break
+        if (isLast || this.#left <= 0) break
         run = descending ? tree.runBefore(run.from) : tree.runAt(run.to)
       }
     }
@@ -105,19 +108,18 @@ class RunScan {
     return this.#rows === undefined ? this.#limit : this.#limit - this.#rows.length
   }
 
-  /** Adds the rows of a run that are in a range. */
-  #add({ from, to, isEmpty }: SoughtRange, run: Run, rows: RunRows): void {
+  /** Adds the rows of a run that are in a range. Returns whether the range ends there, in the direction of the scan. */
+  #add({ from, to, isEmpty }: SoughtRange, run: Run, rows: RunRows): boolean {
     const { request: { descending }, state: { rowCount } } = this.#read
-    const first = from.isBefore(run.from) ? 0 : rows.indexOf(from)
-    const end = to.isBefore(run.to) ? rows.indexOf(to, isEmpty ? 0 : first) : rows.length
+    const first = rows.indexOf(from)
+    const end = rows.indexOf(to, isEmpty ? 0 : first)
     if (this.#runs === 1) this.#rowsBefore = descending ? rowCount - run.before - end : run.before + first
-    if (first >= end || this.#left <= 0) return
-    this.#rows ??= new ScannedRows(descending)
-    this.#rows.add(this.#range, rows, first, end, this.#left)
-  }
-
-  /** Returns whether a range ends in a run, in the direction of the scan. */
-  #isLast({ from, to, isEmpty }: SoughtRange, run: Run): boolean {
-    return isEmpty || (this.#read.request.descending ? !from.isBefore(run.from) : to.isAtOrBefore(run.to))
+    if (first < end && this.#left > 0) {
+      this.#rows ??= new ScannedRows(descending)
+      this.#rows.add(this.#range, rows, first, end, this.#left)
+    }
+    return isEmpty || (descending
+      ? first > 0 || from.isAtOrBehind(run.from)
+      : end < rows.length || to.isAtOrBefore(run.to))
   }
 }

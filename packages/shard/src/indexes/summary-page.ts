@@ -7,6 +7,8 @@ import { sealBytes, sealRecord } from '@sectional/runtime'
 import { ByteReader } from '../records/byte-reader.ts'
 import { ByteWriter } from '../records/byte-writer.ts'
 import { checkSeal } from '../records/damaged-record.ts'
+import type { SoughtPlace } from './place-search.ts'
+import { RunRows } from './run-rows.ts'
 
 export interface Summary {
   /**
@@ -29,6 +31,7 @@ export const partBytesMax = 64 * 1024
 export const partItems = 48
 
 const writer = new ByteWriter(sealBytes)
+const noValue = new Uint8Array(0)
 
 export function encodePage(entries: readonly Summary[]): Uint8Array {
   writer.integer(entries.length)
@@ -41,14 +44,49 @@ export function encodePage(entries: readonly Summary[]): Uint8Array {
   return sealRecord(writer.finish())
 }
 
-export function decodePage(bytes: Uint8Array): readonly Summary[] {
+/** Estimated bytes of memory that a summary takes besides its value and twice its place. */
+const objectBytes = 250
+
+/** The entries of a page, with what makes searches cheap: it is made by the first one. */
+export class SummaryPage {
+  readonly entries: readonly Summary[]
+  /** The places of all entries but the first one, which never begins behind a place that is looked for in the page. */
+  #places: RunRows | undefined
+  /** The number of rows before each entry, counted from the first one. */
+  readonly #before: readonly number[]
+
+  constructor(entries: readonly Summary[]) {
+    this.entries = entries
+    let sum = 0
+    this.#before = entries.map(({ count }) => (sum += count) - count)
+  }
+
+  /** The approximate size in memory. */
+  get bytes(): number {
+    return this.entries.reduce((sum, { place, value }) => sum + 2 * place.length + value.length + objectBytes, 0)
+  }
+
+  /** Returns the number of rows of the entries before one. */
+  countBefore(index: number): number {
+    return this.#before[index]!
+  }
+
+  /** Returns the index of the last entry that begins at or before a place. */
+  indexOf(place: SoughtPlace): number {
+    this.#places ??= new RunRows(this.entries.slice(1).map(entry => ({ place: entry.place, value: noValue })))
+    const at = this.#places.indexOf(place)
+    return this.entries[at + 1]?.place === place.text ? at + 1 : at
+  }
+}
+
+export function decodePage(bytes: Uint8Array): SummaryPage {
   checkSeal(bytes, 'a page of summaries')
   const reader = new ByteReader(bytes, sealBytes)
   const entries = new Array<Summary>(reader.integer())
   for (let i = 0; i < entries.length; i++) {
     entries[i] = { place: reader.text(), count: reader.integer(), value: reader.bytes(reader.integer()) }
   }
-  return entries
+  return new SummaryPage(entries)
 }
 
 /**

@@ -53,7 +53,7 @@ export async function updateSummaries(
   let replaced = await replaceRuns(parts, values, runs)
   for (let level = 1; ; level++) {
     const divisions = changedPages(runs, level).map(({ place, below }) => {
-      const { kept, removed } = withoutEmpty(tree.page(level, place).flatMap(entry =>
+      const { kept, removed } = withoutEmpty(tree.page(level, place).entries.flatMap(entry =>
         below.has(entry.place) ? replaced.get(entry.place)! : [entry]))
       for (const { place: empty } of removed) {
         // All entries of an empty page but the first one were removed before, and the first one begins where it does.

@@ -41,6 +41,17 @@ describe('the cached parts of an index', () => {
       .to.deep.equal([undefined, undefined, 'larger', undefined])
   })
 
+  it('are dropped when others are added all the time, however often all of them are read', () => {
+    const cache = new IndexPartCache(new NodePartCache(1000), '1').ofVersion('1')
+    const keys = Array.from({ length: 2000 }, (_, at) => String(at))
+    for (const [at, key] of keys.entries()) {
+      cache.set(0, key, key, 1)
+      for (const known of keys.slice(0, at + 1)) cache.get(0, known)
+    }
+    expect(keys.filter(key => cache.get(0, key) !== undefined)).to.have.length(1000)
+    expect(cache.get(0, keys.at(-1)!)).to.equal(keys.at(-1))
+  })
+
   it('take what is offered only where there is room', () => {
     const parts = new IndexPartCache(new NodePartCache(10), '1')
     const cache = parts.ofVersion('1')
