@@ -1,12 +1,12 @@
-import type { ImmediateAnswer, RowSequence } from '@sectional/core'
+import type { ImmediateAnswer, IndexRead, RowSequence } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
-import type { ReadIndex, ReadRest, ShardRead, ShardRows } from './shard-read.ts'
+import type { ReadIndex, ShardRead, ShardRows } from './shard-read.ts'
 import type { ViewScope } from './view-scope.ts'
 
-/** What a query reads of an index, before it is known which replica answers. */
-export interface ImmediateRead<Place> extends Pick<ShardRead<Place, never>, 'read' | 'update' | 'newest'> {
-  /** The id of the index (`indexId`). */
-  readonly index: string
+/** What a query reads of the index of each shard, before it is known which replica answers. */
+export interface ImmediateRead<Place> extends Pick<ShardRead<Place, never>, 'update' | 'newest'> {
+  /** The same object for all shards, so that indexes can keep what they make of it. */
+  readonly request: IndexRead<Place>
 }
 
 /**
@@ -14,17 +14,18 @@ export interface ImmediateRead<Place> extends Pick<ShardRead<Place, never>, 'rea
  * one that a call would give: the replica has every write that the query must contain, and its index has them, too.
  */
 export function immediateRows<Place, Row extends Place>(
-  scope: ViewScope, place: ShardPlace, { index, read, update, newest }: ImmediateRead<Place>, rest: ReadRest<Place>,
-  { immediate }: ReadIndex<Place, Row>,
+  scope: ViewScope, place: ShardPlace, { request, update, newest }: ImmediateRead<Place>,
+  { immediate }: Pick<ReadIndex<Place, Row>, 'immediate'>,
 ): ImmediateRows<Row> | undefined {
   const { access, indexes, newestReaders, unconfirmed } = scope
+  const { index } = request
   // The build of a query with `lazy` begins when its answer is closed, which takes a call.
   if (update === 'lazy' || !access.readsLocally(access.now(place))) return undefined
   if (update ? unconfirmed.isBehind(place.id, access.node, newest) : newestReaders.nodeOf(place.id, index)) {
     return undefined
   }
   const memory = indexes.immediate?.(place.id)
-  const answer = memory && immediate(memory, { index, through: update ? 'newest' : 0, ...read, ...rest })
+  const answer = memory && immediate(memory, request)
   if (answer === undefined) return undefined
   if (update) newestReaders.answered(place.id, index, access.node, true)
   return new ImmediateRows(place, access.node, answer)

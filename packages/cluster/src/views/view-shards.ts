@@ -1,4 +1,4 @@
-import { mapBounded, type RowSequence } from '@sectional/core'
+import { mapBounded, type IndexRead, type RowSequence } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
@@ -60,8 +60,8 @@ export async function openShards<Place, Row extends Place>(
       : limit !== null && { limit: limit === 0 ? 0 : skip + limit }),
   }
   const index = scope.indexIds.of(definition)
-  const immediate = { index, read: { ranges, descending }, update, newest }
-  const inMemory = places.map(place => immediateRows(scope, place, immediate, rest, read))
+  const request: IndexRead<Place> = { index, through: update ? 'newest' : 0, ranges, descending, ...rest }
+  const inMemory = places.map(place => immediateRows(scope, place, { request, update, newest }, read))
   if (inMemory.every(rows => rows !== undefined)) {
     const lists = inMemory.map(({ rows }) => rows)
     return { index, answers: inMemory, inMemory: lists, signal: () => context.signal, close: async () => {} }

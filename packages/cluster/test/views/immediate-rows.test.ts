@@ -14,9 +14,9 @@ const head: IndexHead = {
 }
 const empty: ImmediateIndexReads = { scanIndex: () => ({ head, rows: [] }), reduceIndex: () => ({ head, rows: [] }) }
 const read: ImmediateRead<unknown> = {
-  index: indexId(definition), read: { ranges: [{}], descending: false }, update: true, newest: 0,
+  request: { index: indexId(definition), through: 'newest', ranges: [{}], descending: false }, update: true, newest: 0,
 }
-const verb: ReadIndex<never, never> = {
+const verb: ReadIndex<unknown, never> = {
   call: () => { throw new Error('not called') },
   immediate: indexes => indexes.scanIndex({ index: '', through: 0, ranges: [], descending: false }) as never,
 }
@@ -34,7 +34,7 @@ describe('rows from the memory of a node', () => {
     const scope = withMemory(world.viewScope('a'), () => empty)
     const [place] = scope.access.places(world.db)
     const rows = (changed: Partial<ImmediateRead<unknown>> = {}, of = scope): unknown =>
-      immediateRows(of, place!, { ...read, ...changed }, {}, verb)
+      immediateRows(of, place!, { ...read, ...changed }, verb)
     expect(rows()).to.include({ node: 'a' })
     expect(rows({ update: false })).to.include({ node: 'a' })
     expect(rows({ update: 'lazy' })).to.equal(undefined)
@@ -55,7 +55,7 @@ describe('rows from the memory of a node', () => {
     const health = { reads: inner.readHealth, decisions: inner.decisionHealth }
     const scope = withMemory({ ...inner, access: new ReplicaAccess('a', directory, health) }, () => empty)
     const [place] = scope.access.places(world.db)
-    const rows = (of: typeof place): unknown => immediateRows(scope, of!, read, {}, verb)
+    const rows = (of: typeof place): unknown => immediateRows(scope, of!, read, verb)
     expect(rows(place)).to.include({ node: 'a' })
     isCatchingUp = true
     expect(rows(place)).to.equal(undefined)

@@ -20,8 +20,13 @@ export interface JsonInput { readonly bytes: Uint8Array; readonly value: unknown
  */
 export function readJson(input: Uint8Array | string): JsonInput {
   const bytes = jsonBytes(input)
+  return { bytes, value: readText(textOf(bytes)) }
+}
+
+/** @throws ApiError `invalid_json` */
+function readText(text: string): unknown {
   try {
-    return { bytes, value: parseText(textOf(bytes)) }
+    return parseText(text)
   } catch (error) {
     throw error instanceof ApiError ? error : new ApiError('invalid_json', undefined, { cause: error })
   }
@@ -96,6 +101,8 @@ export function jsonBytes(input: Uint8Array | string): Uint8Array {
 
 /** @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax` */
 export function parseJson(input: Uint8Array | string): unknown {
+  // A short text cannot be too deep. Most keys of views are one, and to encode it would take longer than to parse it.
+  if (typeof input === 'string' && input.length <= 2 * jsonDepthMax && input.isWellFormed()) return readText(input)
   const bytes = jsonBytes(input)
   // Check the depth before parsing, because JSON.parse takes seconds for deep nesting.
   if (bytes.length > 2 * jsonDepthMax && nestingDepth(bytes) > jsonDepthMax) throw tooDeep()

@@ -8,7 +8,8 @@ import { openStream, send } from './response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
-const initialBytes = 4 * 1024
+/** Small enough for Node's pool: memory of its own would cost a small answer more than to grow costs a large one. */
+const initialBytes = 1024
 const chunkBytes = 64 * 1024
 /**
  * Characters of text that are collected before they are encoded: encoding a piece costs as much as some hundred bytes

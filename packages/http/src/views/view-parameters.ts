@@ -62,23 +62,23 @@ export function viewQueryParameters(query: Query, member: unknown, view: Queried
   return finish(rowParametersOfQuery(query, member), view)
 }
 
+/** Lists all members, since to spread them takes longer than to read the parameters. */
 function finish(parameters: RowParameters, view: QueriedView): Readonly<ViewParameters> {
   const {
-    keys, start, end, startId, endId, reduce, group, groupLevel, stale, stable, update, partition, ...rest
+    startId: startDocument, endId: endDocument, inclusiveEnd, descending, skip, includeDocs, conflicts, attachments,
+    encodingInfo, updateSequence, sorted,
   } = parameters
-  const isReduced = view.hasReduce && reduce !== false
-  const selection = selectionOf(parameters)
-  if (isReduced) checkReduced(parameters, selection.keys)
+  const isReduced = view.hasReduce && parameters.reduce !== false
+  const { keys, startKey, endKey } = selectionOf(parameters)
+  if (isReduced) checkReduced(parameters, keys)
   else checkUnreduced(parameters)
+  const { stable, update } = freshnessOf(parameters)
+  const groupLevel = isReduced ? groupLevelOf(parameters) : null
+  const limit = limitOf(parameters, view)
+  const partition = partitionOf(parameters, view)
   return {
-    ...rest,
-    ...selection,
-    ...freshnessOf(parameters),
-    startDocument: startId,
-    endDocument: endId,
-    groupLevel: isReduced ? groupLevelOf(parameters) : null,
-    limit: limitOf(parameters, view),
-    partition: partitionOf(parameters, view),
+    keys, startKey, endKey, startDocument, endDocument, inclusiveEnd, descending, skip, limit, includeDocs, conflicts,
+    attachments, encodingInfo, updateSequence, sorted, groupLevel, update, stable, partition,
   }
 }
 

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import { asBuffer } from '@sectional/core'
 import { BodyWatch } from './body-pace.ts'
 import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
@@ -126,7 +127,7 @@ export class NodeHttpExchange implements HttpExchange {
     if (body.length > mergedBytesMax) response.end(body)
     else if (typeof body === 'string') response.end(body)
     // Node writes headers and body with one system call only when the body is a string; latin1 preserves every byte.
-    else response.end(latin1(body), 'latin1')
+    else response.end(asBuffer(body).toString('latin1'), 'latin1')
     if ((response.socket?.writableLength ?? 0) > 0) this.#awaitDelivery()
   }
 
@@ -321,8 +322,4 @@ function arrivingBody(
 
 function bodyTooLarge(limitBytes: number): BodyTooLargeError {
   return new BodyTooLargeError(`the body is larger than ${limitBytes} bytes`)
-}
-
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
