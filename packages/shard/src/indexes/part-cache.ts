@@ -1,14 +1,24 @@
 /** Parts of one index in memory: the entries of pages of summaries, and at level 0 the rows of runs. */
 export interface PartCache {
   get(level: number, place: string): unknown
+  /** Returns the part below an entry of a page that has come from this cache. */
+  below(level: number, entry: LinkedEntry): unknown
   /** @param bytes the approximate size of the part in memory */
   set(level: number, place: string, part: unknown, bytes: number): void
 }
 
-interface CachedPart {
+/** An entry of a page. It links to the part below it, because to find it by its place touches much more memory. */
+export interface LinkedEntry {
+  readonly place: string
+  /** What was found below it last. */
+  link: CachedPart | undefined
+}
+
+export interface CachedPart {
   readonly owner: Map<string, CachedPart>
   readonly key: string
-  readonly part: unknown
+  /** Undefined when it was dropped. */
+  part: unknown
   readonly bytes: number
   /** Whether it was read since it was added or was last the oldest. */
   isUsed: boolean
@@ -19,6 +29,8 @@ interface CachedPart {
 /** The parts of one owner, by key. */
 export interface CachedParts {
   get(key: string): unknown
+  /** Returns where a part is, without using it. */
+  find(key: string): CachedPart | undefined
   set(key: string, part: unknown, bytes: number): void
   /** Returns whether a part of that many bytes can be added without dropping others. */
   hasRoom(bytes: number): boolean
@@ -50,12 +62,8 @@ export class NodePartCache {
   owner(): CachedParts {
     const parts = new Map<string, CachedPart>()
     return {
-      get: key => {
-        const found = parts.get(key)
-        if (found === undefined) return undefined
-        if (!found.isUsed) found.isUsed = true
-        return found.part
-      },
+      get: key => used(parts.get(key)),
+      find: key => parts.get(key),
       set: (key, part, bytes) => {
         this.#drop(parts.get(key))
         if (bytes > this.#bytesMax) return
@@ -88,6 +96,8 @@ export class NodePartCache {
     this.#unlink(part)
     part.owner.delete(part.key)
     this.#bytes -= part.bytes
+    // Links to the part must keep no memory of it, nor of its neighbours.
+    part.part = part.older = part.newer = undefined
   }
 
   #append(part: CachedPart): void {
@@ -136,6 +146,11 @@ export class IndexPartCache {
     const isNewest = (): boolean => version === this.#version && levels === this.#levels
     return {
       get: (level, place) => isNewest() ? levels[level]?.get(place) : undefined,
+      below: (level, entry) => {
+        if (!isNewest()) return undefined
+        if (entry.link?.part === undefined) entry.link = levels[level]?.find(entry.place)
+        return used(entry.link)
+      },
       set: (level, place, part, bytes) => {
         if (!isNewest()) return
         this.#ownerOf(level).set(place, part, bytes)
@@ -178,5 +193,12 @@ export class IndexPartCache {
   }
 }
 
+/** Returns what is cached, and marks it as used. */
+function used(cached: CachedPart | undefined): unknown {
+  if (cached === undefined) return undefined
+  if (!cached.isUsed) cached.isUsed = true
+  return cached.part
+}
+
 /** A cache without content, for reads that are made once. */
-export const noCache: PartCache = { get: () => undefined, set: () => {} }
+export const noCache: PartCache = { get: () => undefined, below: () => undefined, set: () => {} }

@@ -5,7 +5,7 @@ import { noCache, type PartCache } from './part-cache.ts'
 import { type IndexSource, readRows, type RowPart, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
 import { SoughtPlace } from './place-search.ts'
 import { RunRows } from './run-rows.ts'
-import { decodePage, entryAt, type SummaryPage } from './summary-page.ts'
+import { decodePage, entryAt, type PageEntry, type SummaryPage } from './summary-page.ts'
 
 /** A run of rows: the range of one entry of a page of level 1. */
 export interface Run extends PlaceRange {
@@ -15,6 +15,7 @@ export interface Run extends PlaceRange {
   readonly before: number
   /** Where the pages that lead to the run begin, by level. The root is `path[height]`; `path[0]` is the run itself. */
   readonly path: readonly string[]
+  readonly entry: PageEntry
 }
 
 type RunRange = Pick<Run, 'from' | 'to' | 'count'>
@@ -85,8 +86,8 @@ export class RowTree implements RowReader {
   }
 
   /** Returns the rows of a run if they are in memory. */
-  rowsInMemory(run: RunRange): RunRows | undefined {
-    return this.#cache.get(0, run.from) as RunRows | undefined
+  rowsInMemory({ entry }: Run): RunRows | undefined {
+    return this.#cache.below(0, entry) as RunRows | undefined
   }
 
   /** Returns the run in which a row of that place is, or would be. */
@@ -104,8 +105,10 @@ export class RowTree implements RowReader {
    * @throws DamagedRecordError when the page is damaged or missing
    */
   page(level: number, place: string): SummaryPage {
-    const cached = this.#cache.get(level, place) as SummaryPage | undefined
-    if (cached !== undefined) return cached
+    return this.#cache.get(level, place) as SummaryPage | undefined ?? this.#readPage(level, place)
+  }
+
+  #readPage(level: number, place: string): SummaryPage {
     const key = this.#keys.page(level, place)
     this.#pages ??= new Map()
     let page = this.#pages.get(key)
@@ -147,23 +150,20 @@ export class RowTree implements RowReader {
    * @param choose returns the index of the entry in which to continue, given the number of rows before the page
    */
   #descend(choose: (page: SummaryPage, before: number) => number): Run {
-    let from = firstPlace
     let to = placesEnd
     let before = 0
-    let count = 0
     const path = new Array<string>(this.#height + 1)
-    for (let level = this.#height; level >= 1; level--) {
-      path[level] = from
-      const page = this.page(level, from)
+    path[this.#height] = firstPlace
+    let page = this.page(this.#height, firstPlace)
+    for (let level = this.#height - 1; ; level--) {
       const at = choose(page, before)
-      before += page.countBefore(at)
       const entry = page.entries[at]!
-      from = entry.place
-      count = entry.count
+      before += page.countBefore(at)
       to = page.entries[at + 1]?.place ?? to
+      path[level] = entry.place
+      if (level === 0) return { from: entry.place, to, count: entry.count, before, path, entry }
+      page = this.#cache.below(level, entry) as SummaryPage | undefined ?? this.#readPage(level, entry.place)
     }
-    path[0] = from
-    return { from, to, count, before, path }
   }
 
   /** Returns the rows of a run. */
@@ -178,7 +178,7 @@ export class RowTree implements RowReader {
   }
 
   async #readRun(run: RunRange): Promise<RunRows> {
-    const cached = this.rowsInMemory(run)
+    const cached = this.#cache.get(0, run.from) as RunRows | undefined
     if (cached !== undefined) return cached
     const rows = new RunRows(await readRun(this.#source, this.#keys, run))
     this.#cache.set(0, run.from, rows, rows.bytes)

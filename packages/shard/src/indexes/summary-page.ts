@@ -7,6 +7,7 @@ import { sealBytes, sealRecord } from '@sectional/runtime'
 import { ByteReader } from '../records/byte-reader.ts'
 import { ByteWriter } from '../records/byte-writer.ts'
 import { checkSeal } from '../records/damaged-record.ts'
+import type { LinkedEntry } from './part-cache.ts'
 import type { SoughtPlace } from './place-search.ts'
 import { RunRows } from './run-rows.ts'
 
@@ -44,18 +45,21 @@ export function encodePage(entries: readonly Summary[]): Uint8Array {
   return sealRecord(writer.finish())
 }
 
-/** Estimated bytes of memory that a summary takes besides its value and twice its place. */
+/** The summary of a part that may be in memory. */
+export type PageEntry = Summary & LinkedEntry
+
+/** Estimated bytes of memory that an entry takes besides its value and twice its place. */
 const objectBytes = 250
 
 /** The entries of a page, with what makes searches cheap: it is made by the first one. */
 export class SummaryPage {
-  readonly entries: readonly Summary[]
+  readonly entries: readonly PageEntry[]
   /** The places of all entries but the first one, which never begins behind a place that is looked for in the page. */
   #places: RunRows | undefined
   /** The number of rows before each entry, counted from the first one. */
   readonly #before: readonly number[]
 
-  constructor(entries: readonly Summary[]) {
+  constructor(entries: readonly PageEntry[]) {
     this.entries = entries
     let sum = 0
     this.#before = entries.map(({ count }) => (sum += count) - count)
@@ -82,9 +86,11 @@ export class SummaryPage {
 export function decodePage(bytes: Uint8Array): SummaryPage {
   checkSeal(bytes, 'a page of summaries')
   const reader = new ByteReader(bytes, sealBytes)
-  const entries = new Array<Summary>(reader.integer())
+  const entries = new Array<PageEntry>(reader.integer())
   for (let i = 0; i < entries.length; i++) {
-    entries[i] = { place: reader.text(), count: reader.integer(), value: reader.bytes(reader.integer()) }
+    entries[i] = {
+      place: reader.text(), count: reader.integer(), value: reader.bytes(reader.integer()), link: undefined,
+    }
   }
   return new SummaryPage(entries)
 }

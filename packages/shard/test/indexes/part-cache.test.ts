@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { IndexPartCache, NodePartCache } from '../../src/indexes/part-cache.ts'
+import { IndexPartCache, type LinkedEntry, NodePartCache } from '../../src/indexes/part-cache.ts'
 
 describe('the cached parts of an index', () => {
   it('are those of the newest state, for its readers only', () => {
@@ -15,6 +15,33 @@ describe('the cached parts of an index', () => {
     expect([first!.get(0, 'b'), second!.get(0, 'a'), second!.get(0, 'b')])
       .to.deep.equal([undefined, undefined, 'b of 1'])
     expect(new IndexPartCache(node, '2').ofVersion('2').get(0, 'b')).to.equal(undefined)
+  })
+
+  it('are found below an entry of a page as by their places', () => {
+    const cache = new IndexPartCache(new NodePartCache(10), '1')
+    const before = cache.ofVersion('1')
+    const entry: LinkedEntry = { place: 'a', link: undefined }
+    expect(before.below(0, entry)).to.equal(undefined)
+    before.set(0, 'a', 'first', 3)
+    expect(before.below(0, entry)).to.equal('first')
+    before.set(0, 'a', 'second', 3)
+    expect(before.below(0, entry)).to.equal('second')
+    cache.changed('2', [{ level: 0, place: 'a' }])
+    const after = cache.ofVersion('2')
+    expect([before.below(0, entry), after.below(0, entry)]).to.deep.equal([undefined, undefined])
+    after.set(0, 'a', 'third', 3)
+    expect([before.below(0, entry), after.below(0, entry)]).to.deep.equal([undefined, 'third'])
+    for (const place of ['b', 'c', 'd', 'e', 'f']) after.set(0, place, place, 3)
+    expect([after.below(0, entry), entry.link]).to.deep.equal([undefined, undefined])
+  })
+
+  it('are kept when they were read below an entry', () => {
+    const cache = new IndexPartCache(new NodePartCache(10), '1').ofVersion('1')
+    const entry: LinkedEntry = { place: 'a', link: undefined }
+    for (const key of ['a', 'b', 'c']) cache.set(0, key, key, 3)
+    cache.below(0, entry)
+    cache.set(0, 'd', 'd', 3)
+    expect(['a', 'b', 'c', 'd'].map(key => cache.get(0, key))).to.deep.equal(['a', undefined, 'c', 'd'])
   })
 
   it('are forgotten by a reset, also by readers of the same version that began before it', () => {
