@@ -61,7 +61,8 @@ export async function openShards<Place, Row extends Place>(
   }
   const index = scope.indexIds.of(definition)
   const request: IndexRead<Place> = { index, through: update ? 'newest' : 0, ranges, descending, ...rest }
-  const inMemory = places.map(place => immediateRows(scope, place, { request, update, newest }, read))
+  const immediate = { request, update, newest }
+  const inMemory = places.map(place => immediateRows(scope, place, immediate, read))
   if (inMemory.every(rows => rows !== undefined)) {
     const lists = inMemory.map(({ rows }) => rows)
     return { index, answers: inMemory, inMemory: lists, signal: () => context.signal, close: async () => {} }
