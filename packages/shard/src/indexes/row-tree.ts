@@ -15,6 +15,7 @@ export interface Run extends PlaceRange {
   readonly before: number
   /** Where the pages that lead to the run begin, by level. The root is `path[height]`; `path[0]` is the run itself. */
   readonly path: readonly string[]
+  /** The entry of the run in its page of level 1. */
   readonly entry: PageEntry
 }
 
