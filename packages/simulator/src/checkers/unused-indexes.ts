@@ -2,16 +2,27 @@
 import { MemoryStorage } from '@sectional/runtime'
 import { indexStoreName, readIndexStore } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
+import type { Answer } from '../world/answer.ts'
 import type { World } from '../world/world.ts'
 import { isDamage } from './disk-contents.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
 import { usedQueryIndexes, usedViews } from './used-views.ts'
 
+/** Links may still be opened again after a partition. */
+const linkedMsMax = 30_000
+const pollMs = 500
+
 /** Asks a node to remove the indexes that are not used. All nodes must run. */
 export async function cleanViews(world: World, databases: ReadonlyMap<string, FinalDatabase>): Promise<Findings> {
   const findings: string[] = []
+  const endMs = world.nowMs + linkedMsMax
   for (const database of databases.keys()) {
-    const { status, body } = await world.send(1, 'POST', `/${database}/_view_cleanup`, {})
+    const clean = (): Promise<Answer> => world.send(1, 'POST', `/${database}/_view_cleanup`, {})
+    let { status, body } = await clean()
+    while (status === 503 && world.nowMs < endMs) {
+      await world.sleep(pollMs);
+      ({ status, body } = await clean())
+    }
     if (status !== 202) findings.push(`_view_cleanup of ${database} was answered ${status} ${JSON.stringify(body)}`)
   }
   return findings
