@@ -24,10 +24,11 @@ export const smallCall: ExchangePlan = {
 const linkedMsMax = 15_000
 const pollMs = 100
 
-/** Waits until the node is linked with each of the others. */
+/** Waits until the node is linked with each of the others, and no frame is late. */
 export async function allLinked(
   { exchanges, node, world }: Pick<LinkDrillContext, 'exchanges' | 'node' | 'world'>, others: readonly SimulatedNode[],
 ): Promise<void> {
+  await world.lateFrames()
   const endMs = world.nowMs + linkedMsMax
   const missing = (): SimulatedNode | undefined =>
     others.find(other => !exchanges.linked(node, other.name) || !exchanges.linked(other, node.name))

@@ -35,7 +35,9 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'checkpoint-ahead',
     does: 'a replica reports to have received more from another one than it has',
-    caughtBy: ['tokens-at-rest', 'converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete', 'checkpoints-true'],
+    caughtBy: [
+      'tokens-at-rest', 'converge', 'replicas-equal', 'acknowledged-kept', 'changes-complete', 'checkpoints-true',
+    ],
   }, replica => ({
     storeRevisions: (request, context) => replica.storeRevisions(
       request.checkpoint === undefined

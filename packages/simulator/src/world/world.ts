@@ -87,6 +87,8 @@ export class World {
   #failure: Failure | undefined
   /** Milliseconds that are added to frames from one host to another. */
   readonly #slow = new Map<string, number>()
+  /** The time at which all frames have arrived that were sent over slow links before the last `heal`. */
+  #lateUntilMs = 0
   #killChance = 0
   /** Number of a node that the current partition separates from the others; undefined: there is none. */
   #cutOff: number | undefined
@@ -320,10 +322,16 @@ export class World {
   /** Ends every network fault. */
   heal(): void {
     this.say('heal')
+    this.#lateUntilMs = Math.max(this.#lateUntilMs, this.nowMs + Math.max(0, ...this.#slow.values()))
     this.#slow.clear()
     this.#killChance = 0
     this.#cutOff = undefined
     this.hub.heal()
+  }
+
+  /** Waits for the frames that were sent over slow links before the last `heal`; later ones arrive behind them. */
+  async lateFrames(): Promise<void> {
+    if (this.nowMs < this.#lateUntilMs) await this.sleep(this.#lateUntilMs - this.nowMs)
   }
 
   send(
