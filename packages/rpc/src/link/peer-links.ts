@@ -291,6 +291,8 @@ export class PeerLinks {
         && { start: peer.start } }, true)
     }
     links.retireOthers()
+    // Its handshake had begun before the node began to stop.
+    if (this.#stopped) void link.drain()
     return link
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ReplicaError } from '@sectional/core'
 import { DialingHandshake } from '../../src/link/handshake.ts'
 import { handshakeType } from '../../src/schema/schema.ts'
 import { context, failure, logged, shard, TestWorld } from '../test-node.ts'
@@ -166,6 +167,33 @@ describe('peer links', () => {
     assert.deepEqual(await world.during(begun), [])
     await world.during(stopped)
     assert.deepEqual(a.connected(), [])
+  })
+
+  it('that open while a node stops refuse calls, and report them as not done', async () => {
+    const [a, b] = await world.pair()
+    const answered = Promise.withResolvers<never[]>()
+    let served = 0
+    b.replica!.diffRevisions = () => {
+      served++
+      return answered.promise
+    }
+    const begun = a.peers.replica('b', shard).diffRevisions([], context)
+    await world.settle()
+    world.hub.setFaults({ delayMs: () => 20 })
+    const c = world.node('c')
+    await c.start([b])
+    await world.clock.advance(50)
+    assert.deepEqual(c.connected(), [])
+    const stopped = b.peers.stop()
+    const refused = new Promise<ReplicaError>(resolve => {
+      c.peers.onChange(() => { void failure(c.peers.replica('b', shard).diffRevisions([], context)).then(resolve) })
+    })
+    await world.clock.advance(200)
+    const { code, nothingDone } = await refused
+    assert.deepEqual([code, nothingDone, served], ['unreachable', true, 1])
+    answered.resolve([])
+    await world.during(begun)
+    await world.during(stopped)
   })
 
   it('of a stopping node close after drainMs although a call was not answered', async () => {
