@@ -34,7 +34,9 @@ function open(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
   }
   return new Promise((resolve, reject) => {
     const get = url.protocol === 'https:' ? getEncrypted : getPlain
-    get(url, options, resolve).on('error', reject)
+    const request = get(url, options, resolve).on('error', reject)
+    // Node reports no error when the server changes to another protocol.
+    request.once('close', () => { reject(new HttpFetchError('the connection closed without an answer')) })
   })
 }
 

@@ -70,6 +70,15 @@ describe('NodeHttpClient', () => {
     expect(await failure(new NodeHttpClient().get(url, limits))).to.match(/^HttpFetchError: /)
   })
 
+  it('fails when the server changes to another protocol', async () => {
+    const url = await start((request, response) => {
+      request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: example\r\n\r\n')
+      response.on('error', () => {})
+    })
+    expect(await failure(new NodeHttpClient().get(url, limits)))
+      .to.equal('HttpFetchError: the connection closed without an answer')
+  })
+
   it('ends running requests when it is revoked', async () => {
     const client = new NodeHttpClient()
     const arrived = Promise.withResolvers<void>()
