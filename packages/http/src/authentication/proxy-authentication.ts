@@ -8,7 +8,7 @@ import type { Log, Random } from '@sectional/runtime'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { signatureDigests } from './session-cookie.ts'
-import { tokenUser, type User } from '../request/user.ts'
+import { listedRoles, tokenUser, type User } from '../request/user.ts'
 
 export interface ProxyAuthenticationParts {
   readonly options: Pick<
@@ -50,8 +50,7 @@ export class ProxyAuthentication {
     const name = decoded(headers[options.proxyUserHeader])
     if (name === '') return null
     if (options.proxyUsesSecret && !this.#isSigned(name, headers[options.proxyTokenHeader])) return null
-    const roles = decoded(headers[options.proxyRolesHeader]).split(',').map(role => role.trim())
-    return tokenUser(name, roles.filter(role => role !== ''), 'proxy')
+    return tokenUser(name, listedRoles(decoded(headers[options.proxyRolesHeader])), 'proxy')
   }
 
   #isSigned(name: string, token: string | undefined): boolean {
@@ -104,7 +103,8 @@ function decoded(header: string | undefined): string {
   // Nearly all names are ASCII. A decoder would cost as much as the signature.
   if (ascii.test(header)) return header
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'))
+    // A byte order mark is part of a name, which is that of somebody else without it.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(header, 'latin1'))
   } catch {
     throw new ApiError('bad_request', 'The headers of proxy authentication must be UTF-8.')
   }

@@ -19,6 +19,23 @@ export function tokenUser(name: string, roles: readonly string[], handler: 'prox
   return { name, roles, admin: roles.includes('_admin'), handler }
 }
 
+const blanks = ' \t\n\v\f\r'
+
+/**
+ * Returns the roles of a list with commas. Only blanks of ASCII around a role are not part of it: whoever decides about
+ * roles elsewhere may take one that begins with another kind of blank for another role.
+ */
+export function listedRoles(list: string): readonly string[] {
+  return list.split(',').map(withoutBlanks).filter(role => role !== '')
+}
+
+function withoutBlanks(text: string): string {
+  let [begin, end] = [0, text.length]
+  while (begin < end && blanks.includes(text[begin]!)) begin++
+  while (begin < end && blanks.includes(text[end - 1]!)) end--
+  return text.slice(begin, end)
+}
+
 /** The user as functions of design documents see it (`userCtx`). */
 export interface UserContext {
   /** Name of the database. */

@@ -1,5 +1,6 @@
 /** The roles that a token gives its user. */
 import { isJsonObject } from '@sectional/core'
+import { listedRoles } from '../request/user.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { claimOf, type Claims } from './token-claims.ts'
 import { badToken } from './token-errors.ts'
@@ -17,7 +18,7 @@ export function rolesOf(
     ? claimOf(claims, rolesClaimName)
     : nestedClaim(claims, rolesClaimPath)
   if (given === undefined) return []
-  const roles = typeof given === 'string' ? given.split(',').map(role => role.trim()) : given
+  const roles = typeof given === 'string' ? listedRoles(given) : given
   if (!Array.isArray(roles) || !roles.every(isRole)) throw badToken('Invalid roles claim')
   return roles.filter(role => role !== '')
 }

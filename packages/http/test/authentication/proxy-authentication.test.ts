@@ -55,6 +55,15 @@ describe('proxy authentication', () => {
     }
   })
 
+  it('keeps every character of names and roles, apart from blanks of ASCII around them', async () => {
+    enable()
+    const roles = '\ufeff_admin,\u00a0_admin,_admin\u2028,\u3000'
+    expect(await whoIs({ 'x-auth-service-username': bytes('\ufeffanna'), 'x-auth-service-roles': bytes(roles) }))
+      .to.deep.equal({ name: '\ufeffanna', roles: roles.split(',') })
+    expect(await whoIs({ 'x-auth-service-username': 'anna', 'x-auth-service-roles': 'a\t,\t b , ,' }))
+      .to.deep.equal({ name: 'anna', roles: ['a', 'b'] })
+  })
+
   it('gives the rights of the roles, also of a server administrator', async () => {
     enable()
     expect((await node.get('/_all_dbs', { ...anonymous, 'x-auth-service-username': 'op' })).status).to.equal(401)

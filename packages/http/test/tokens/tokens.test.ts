@@ -254,6 +254,12 @@ describe('signed tokens', () => {
     }
   })
 
+  it('give the roles of a text as they are written, apart from blanks of ASCII around them', async () => {
+    const roles = '\ufeff_admin,\u00a0_admin,_admin\u2028,\u3000'
+    expect(await userOf(hmac({ '_service.roles': `${roles}, \t,\r\nstaff ` })))
+      .to.deep.equal({ name: 'anna', roles: [...roles.split(','), 'staff'] })
+  })
+
   it('are refused when the roles are no list of texts', async () => {
     for (const roles of [null, 1, true, {}, { 0: '_admin', length: 1 }, [1], [null], ['a', ['_admin']]]) {
       const refused = await userOf(hmac({ '_service.roles': roles }))
