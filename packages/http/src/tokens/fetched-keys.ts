@@ -18,6 +18,8 @@ const awaitedMs = 2 * refreshMs
 const usableMs = 60 * 60_000
 /** The least time between two downloads. */
 const pauseMs = 30_000
+/** Requests that wait for one download. A slow issuer must not hold as many requests as the node handles. */
+const waitingMax = 256
 
 type KeySelection = ReturnType<typeof createLocalJWKSet>
 
@@ -45,6 +47,7 @@ export class FetchedKeys {
   /** Monotonic milliseconds at which the last download began. */
   #triedAt = -Infinity
   #download: Promise<void> | undefined
+  #waiting = 0
 
   constructor(parts: FetchedKeysParts) {
     this.#parts = parts
@@ -60,7 +63,7 @@ export class FetchedKeys {
     if (!this.#follow()) return null
     const age = this.#age()
     if (age > awaitedMs) await this.#refresh()
-    else if (age > refreshMs) void this.#refresh()
+    else if (age > refreshMs) this.#start()
     const keys = this.#usable()
     if (keys === null) throw unavailable()
     const key = await selectKey(keys, header)
@@ -92,16 +95,26 @@ export class FetchedKeys {
     return this.#keys === null ? Infinity : this.#parts.clock.monotonic() - this.#keys.fetchedAt
   }
 
-  /** Resolves when the running download has ended, or at once when the last one was a short time ago. Never rejects. */
-  #refresh(): Promise<void> {
-    if (this.#download !== undefined) return this.#download
-    if (this.#parts.clock.monotonic() - this.#triedAt < pauseMs) return Promise.resolve()
+  /**
+   * Resolves when the running download has ended, or at once when the last one was a short time ago, or many requests
+   * wait already. Never rejects.
+   */
+  async #refresh(): Promise<void> {
+    this.#start()
+    if (this.#download === undefined || this.#waiting >= waitingMax) return
+    this.#waiting++
+    await this.#download
+    this.#waiting--
+  }
+
+  /** Begins a download, unless one is running, or the last one was a short time ago. */
+  #start(): void {
+    if (this.#download !== undefined || this.#parts.clock.monotonic() - this.#triedAt < pauseMs) return
     const source = this.#source!
     const download = this.#run(source).finally(() => {
       if (this.#download === download) this.#download = undefined
     })
     this.#download = download
-    return download
   }
 
   async #run(source: KeySource): Promise<void> {

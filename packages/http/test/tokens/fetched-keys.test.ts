@@ -154,6 +154,24 @@ describe('keys of tokens that are fetched from their issuer', () => {
       expect(web().requests.length).to.equal(1)
     })
 
+    it('hold up a bounded number of requests', async () => {
+      publish(jwk(rsaPair, 'r'))
+      expect(await userOf(token('r', rsaPair))).to.deep.equal(anna)
+      web().servers.set(keySetUrl, () => undefined)
+      await node.clock.advance(minute)
+      let refused = 0
+      const flood = Array.from({ length: 1000 }, async (_, count) => {
+        expect(await userOf(token(`${count}`, rsaPair))).to.equal('400 Unknown kid')
+        refused++
+      })
+      await node.clock.advance(1000)
+      expect(refused).to.equal(1000 - 256)
+      expect(await userOf(token('r', rsaPair))).to.deep.equal(anna)
+      await node.clock.advance(4000)
+      await Promise.all(flood)
+      expect(web().requests.length).to.equal(2)
+    })
+
     it('are used for an hour', async () => {
       publish(jwk(rsaPair, 'r'))
       expect(await userOf(token('r', rsaPair))).to.deep.equal(anna)
