@@ -41,12 +41,18 @@ function mayHaveRole(role: unknown): role is string {
   return typeof role === 'string' && (!role.startsWith('_') || role === '_metrics')
 }
 
+/**
+ * A salt that has no effect: HMAC fills keys with zero bytes. The session of such a user would be signed with the
+ * secret alone, like the tokens of proxy authentication, so the user could make a token of it.
+ */
+const emptySalt = /^\0*$/
+
 /** Returns null without a password, and when the user needs a second factor that cannot be checked. */
 function hashOf(members: Record<string, unknown>): PasswordHash | null {
   const { password_scheme: scheme = 'simple', salt, iterations, pbkdf2_prf: prf = 'sha', totp } = members
   const derived = members[scheme === 'simple' ? 'password_sha' : 'derived_key']
   if (totp !== undefined && readOneTimeSecret(totp) === null) return null
-  if (typeof salt !== 'string' || salt === '') return null
+  if (typeof salt !== 'string' || emptySalt.test(salt)) return null
   if (typeof derived !== 'string' || !derivedKey.test(derived)) return null
   if (scheme === 'simple') return { scheme, derived, salt }
   if (scheme !== 'pbkdf2' && scheme !== 'simple+pbkdf2') return null

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, pbkdf2Sync } from 'node:crypto'
 import { expect } from 'chai'
 import { basic, MemoryNode, type Answer } from '../memory-node.ts'
 
@@ -121,6 +121,23 @@ describe('proxy authentication', () => {
       expect(await whoIs(as('anna', token))).to.deep.equal(nobody)
       node.configuration.put('chttpd_auth', 'hash_algorithms', 'sha512')
       expect(await whoIs(as('sam', token))).to.deep.equal(nobody)
+    })
+
+    it('accepts no signature of a session as a token, whatever salt a user has chosen', async () => {
+      node.configuration.put('chttpd_auth', 'secret', 'the secret')
+      for (const [name, salt] of [['zero', '\0'], ['zeros', '\0'.repeat(9)], ['other', 's']] as const) {
+        await node.put(`/_users/org.couchdb.user:${name}`, {
+          name, type: 'user', roles: [], password_scheme: 'pbkdf2', pbkdf2_prf: 'sha256', salt, iterations: 1,
+          derived_key: pbkdf2Sync('pw', salt, 1, 32, 'sha256').toString('hex'),
+        })
+        const begun = await node.during(node.post('/_session', { name, password: 'pw' }, anonymous))
+        const [, value = ''] = /AuthSession=([^;]*)/.exec(begun.headers['set-cookie'] as string)!
+        const cookie = Buffer.from(value, 'base64url')
+        const [signed = ''] = /^[^:]*:[^:]*/.exec(cookie.toString('latin1')) ?? []
+        const token = cookie.subarray(signed.length + 1).toString('hex')
+        expect(await whoIs({ ...as(signed, token), 'x-auth-service-roles': '_admin' }), name).to.deep.equal(nobody)
+        expect([name, begun.status]).to.deep.equal([name, name === 'other' ? 200 : 401])
+      }
     })
 
     it('goes on with the next handler after a wrong token', async () => {
