@@ -48,6 +48,13 @@ describe('values of settings', () => {
     expect(await set('chttpd/peer_header', '')).to.equal(200)
   })
 
+  it('that name headers of requests are not Set-Cookie, which has several values', async () => {
+    for (const name of ['chttpd/peer_header', 'chttpd_auth/x_auth_username', 'chttpd/x_forwarded_host']) {
+      for (const value of ['Set-Cookie', 'set-cookie']) expect(await set(name, value), value).to.equal(400)
+      expect(await set(name, 'X-Example')).to.equal(200)
+    }
+  })
+
   it('that list trusted proxies are addresses', async () => {
     for (const value of ['proxy.example.org', '10.0.0.0/33', '10.0.0.256', 'fd00::/8', '10.0.0.1 10.0.0.2']) {
       expect(await set('chttpd/trusted_proxies', value), value).to.equal(400)

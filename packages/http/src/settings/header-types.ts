@@ -11,6 +11,8 @@ export const headerName: OptionType<string> = {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(given) || given.toLowerCase() in {}) {
       throw new Error('only the name of a header is allowed')
     }
+    // The only header of which Node makes an array.
+    if (given.toLowerCase() === 'set-cookie') throw new Error('only the name of a header of requests is allowed')
     return given
   },
   format: name => name,
