@@ -28,6 +28,12 @@ export interface LinkEnd {
   connectionClosed(reason: string): void
 }
 
+/**
+ * Bytes that a dialing peer may send before it has proven itself. They are in memory at the listening side, even if the
+ * frame does not end.
+ */
+const unprovenBytesMax = 32 * maxHandshakeFrameBytes
+
 /** Runs one handshake machine on one connection, with a timeout. */
 export class HandshakeRun {
   readonly #options: HandshakeRunOptions
@@ -42,6 +48,8 @@ export class HandshakeRun {
   constructor(options: HandshakeRunOptions) {
     this.#options = options
     const { connection, first, clock, timeoutMs } = options
+    // A listening side that has accepted the proof may already have sent large frames.
+    if (first === undefined) connection.limitReceived(unprovenBytesMax)
     connection.onFrame = frame => { this.#receive(frame) }
     connection.onClose = reason => {
       if (this.#link) this.#link.connectionClosed(reason)
@@ -90,6 +98,7 @@ export class HandshakeRun {
     if (step.kind === 'established') {
       this.#ended = true
       this.#timer.cancel()
+      connection.limitReceived(null)
       this.#link = this.#options.onEstablished(step.result)
     }
   }

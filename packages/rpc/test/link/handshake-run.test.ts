@@ -28,6 +28,7 @@ class FakeConnection implements Connection {
   send(frame: Uint8Array): void { this.sent.push(frame) }
   pause(): void {}
   resume(): void {}
+  limitReceived(): void {}
   close(): void { this.closed = true }
 
   get steps(): readonly unknown[] {

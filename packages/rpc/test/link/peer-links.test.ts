@@ -436,6 +436,20 @@ describe('strangers', () => {
     assert(logged(b, 'warn', /handshake/).length >= 1)
   })
 
+  it('are disconnected when they send much before they have proven themselves', async () => {
+    const b = await world.node('b').start()
+    const connection = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
+    let closed = ''
+    connection.onFrame = () => {}
+    connection.onClose = reason => { closed = reason }
+    connection.send(Buffer.alloc(200_000))
+    await world.settle()
+    assert.match(closed, /more bytes arrived than are allowed/)
+    const a = await world.node('a').start([b])
+    await world.settle()
+    assert.deepEqual(a.connected(), ['b'])
+  })
+
   it('that were not admitted may call status and join, and nothing else', async () => {
     const guest = world.node('guest', { clusterId: null })
     const member = world.node('member')

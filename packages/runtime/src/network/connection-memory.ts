@@ -52,6 +52,8 @@ export class MemoryConnection implements Connection {
   #pumping = false
   #timer: Timer | undefined
   #paused = false
+  /** Bytes that may still arrive. */
+  #receivable = Infinity
   /** True when no more frames are sent or received. */
   #ended = false
   #endReason: string | undefined
@@ -120,6 +122,10 @@ export class MemoryConnection implements Connection {
     this.peer?.flush()
   }
 
+  limitReceived(bytesMax: number | null): void {
+    this.#receivable = bytesMax ?? Infinity
+  }
+
   /** Frames that were sent earlier are delivered before the end. */
   close(reason: string): void {
     if (this.#ended) return
@@ -182,6 +188,8 @@ export class MemoryConnection implements Connection {
   #receive(frame: Uint8Array): void {
     if (this.#ended) return
     this.#receivedMs = this.#now()
+    this.#receivable -= frame.length
+    if (this.#receivable < 0) return this.breakLink('more bytes arrived than are allowed')
     this.#onFrame?.(frame)
   }
 

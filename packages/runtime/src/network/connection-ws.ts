@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { RawData } from 'ws'
 import type { Connection } from './network.ts'
@@ -15,6 +16,7 @@ export class WebSocketConnection implements Connection {
   readonly remoteAddress: string
   readonly certifiedNames: readonly string[] | null
   readonly #socket: WebSocket
+  readonly #wire: Socket
   readonly #maxFrameBytes: number
   readonly #onEnd: (connection: WebSocketConnection) => void
   /** Frames that were already read when reading was paused. Bounded by one read of the socket. */
@@ -26,13 +28,19 @@ export class WebSocketConnection implements Connection {
   #failure: string | undefined
   #onFrame: ((frame: Uint8Array) => void) | undefined
   #onClose: ((reason: string) => void) | undefined
+  /** Counts the bytes that arrive while they are limited. */
+  #count: ((bytes: Uint8Array) => void) | undefined
 
-  /** @param socket an open socket */
+  /**
+   * @param socket an open socket
+   * @param wire the connection of TCP or TLS below it
+   */
   constructor(
-    socket: WebSocket, peer: Pick<Connection, 'remoteAddress' | 'certifiedNames'>, maxFrameBytes: number,
+    socket: WebSocket, wire: Socket, peer: Pick<Connection, 'remoteAddress' | 'certifiedNames'>, maxFrameBytes: number,
     onEnd: (connection: WebSocketConnection) => void,
   ) {
     this.#socket = socket
+    this.#wire = wire
     this.remoteAddress = peer.remoteAddress
     this.certifiedNames = peer.certifiedNames
     this.#maxFrameBytes = maxFrameBytes
@@ -82,6 +90,18 @@ export class WebSocketConnection implements Connection {
   resume(): void {
     this.#paused = false
     this.#readOn()
+  }
+
+  limitReceived(bytesMax: number | null): void {
+    if (this.#count !== undefined) this.#wire.off('data', this.#count)
+    this.#count = undefined
+    if (bytesMax === null) return
+    let left = bytesMax
+    this.#count = bytes => {
+      left -= bytes.length
+      if (left < 0) this.breakLink(`more than ${bytesMax} bytes arrived`)
+    }
+    this.#wire.on('data', this.#count)
   }
 
   close(reason: string): void {

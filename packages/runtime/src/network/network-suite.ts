@@ -210,6 +210,23 @@ function backPressure(fixture: Fixture): void {
 }
 
 function closing(fixture: Fixture): void {
+  it('follows when more bytes arrive than are allowed, also inside of a frame', async () => {
+    const [near, far] = await fixture.link()
+    near.listen()
+    far.listen()
+    far.connection.limitReceived(100_000)
+    near.send('x'.repeat(99_000))
+    assert.equal((await far.heard(1)).length, 1)
+    far.connection.limitReceived(null)
+    near.send('x'.repeat(500_000))
+    assert.equal((await far.heard(2)).length, 2)
+    far.connection.limitReceived(100_000)
+    near.send('x'.repeat(500_000))
+    assert.equal((await far.closed()).length, 1)
+    await near.closed()
+    assert.equal(far.frames.length, 2)
+  })
+
   it('is reported once at both ends, after the frames sent before it', async () => {
     const [near, far] = await fixture.link()
     far.listen()

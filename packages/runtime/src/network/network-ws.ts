@@ -137,7 +137,7 @@ export class WebSocketNetwork implements Network {
   #keep(socket: WebSocket, remoteAddress: string, wire: Socket): WebSocketConnection {
     const certifiedNames = this.#tls === undefined ? null : certifiedNamesOf(wire as TLSSocket)
     const connection = new WebSocketConnection(
-      socket, { remoteAddress, certifiedNames }, this.#maxFrameBytes, ended => this.#connections.delete(ended),
+      socket, wire, { remoteAddress, certifiedNames }, this.#maxFrameBytes, ended => this.#connections.delete(ended),
     )
     this.#connections.add(connection)
     return connection

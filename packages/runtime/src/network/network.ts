@@ -46,5 +46,10 @@ export interface Connection {
   /** `pause` stops reading and `resume` continues it, which exerts backpressure on the sender. */
   pause(): void
   resume(): void
+  /**
+   * Breaks the connection when more bytes arrive than these, until it is called with null. A frame is in memory before
+   * it is delivered, so a peer of which nothing is known could fill the memory with one that it does not end.
+   */
+  limitReceived(bytesMax: number | null): void
   close(reason: string): void
 }

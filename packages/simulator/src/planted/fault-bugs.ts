@@ -63,6 +63,7 @@ function counted(connection: Connection, host: string, open: Map<string, number>
     },
     pause: () => connection.pause(),
     resume: () => connection.resume(),
+    limitReceived: bytesMax => connection.limitReceived(bytesMax),
     close: reason => connection.close(reason),
   }
 }
