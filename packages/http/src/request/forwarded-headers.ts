@@ -29,5 +29,5 @@ export function addressedOrigin(
 
 function fromProxy({ headers, remoteAddress }: Sent, name: string, trusted: readonly string[]): string | undefined {
   const value = headers[name]
-  return value !== undefined && isTrustedProxy(remoteAddress, trusted) ? value : undefined
+  return value !== undefined && value !== '' && isTrustedProxy(remoteAddress, trusted) ? value : undefined
 }

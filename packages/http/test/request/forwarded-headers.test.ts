@@ -26,6 +26,12 @@ describe('the headers of a proxy', () => {
     expect(addressedHost({ remoteAddress: '10.1.1.1', headers: {} }, options)).to.equal(undefined)
   })
 
+  it('say nothing when they are empty', () => {
+    const empty = { 'x-forwarded-host': '', 'x-forwarded-proto': '', 'x-forwarded-ssl': '' }
+    expect(origin(empty)).to.equal('http://node:5984')
+    expect(origin(empty, { encrypted: true })).to.equal('https://node:5984')
+  })
+
   it('are ignored when no trusted proxy sends them', () => {
     const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', 'x-forwarded-ssl': 'on' }
     for (const remoteAddress of ['192.0.2.1', '::1', '']) {
