@@ -111,7 +111,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   {
     name: 'own-decider',
     does: 'each node lets its own replica decide edits',
-    caughtBy: ['one-branch', 'scenario'],
+    caughtBy: ['one-branch', 'update-rows', 'scenario'],
     plant: () => node => ({
       seams: {
         control: control => withRecords(control, shard => ({
