@@ -65,13 +65,13 @@ export class ReplicaExercise {
   async run(): Promise<Findings> {
     const { dice } = this.#parts
     await this.#begin()
-    await this.#bursts(dice.integer(3, 6))
+    await this.#bursts(dice.integer(2, 4))
     const steps = [() => this.#failedWrite(), () => this.#restart(), () => this.#rebuild()]
     if (dice.chance(0.3)) steps.push(() => this.#lateDocument())
     for (const step of dice.sample(steps, steps.length)) {
       const findings = await step()
       if (findings.length > 0) return findings
-      await this.#bursts(dice.integer(1, 2))
+      await this.#bursts(1)
     }
     return this.#end()
   }

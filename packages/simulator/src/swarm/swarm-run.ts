@@ -121,7 +121,7 @@ const leaderMsMax = 60_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
 const inspectionThinks = 4
 /** Minimum mean pause between two exchanges of nodes over their links. */
-const exchangePauseMs = 100
+const exchangePauseMs = 200
 /** Milliseconds between two scrubs of a node in runs with damage. */
 const scrubPauseMs = 60_000
 /** Milliseconds after which each node has read all its data and repaired the damage. */

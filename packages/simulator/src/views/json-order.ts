@@ -17,7 +17,7 @@ export function compareJson(a: Json, b: Json): number {
   return 0
 }
 
-const characters = '_-.0123456789abcdefghijklmnopqrstuvwxyz'
+const ranks = new Map([...'_-.0123456789abcdefghijklmnopqrstuvwxyz'].map((character, rank) => [character, rank]))
 
 function rankOf(json: Json): number {
   if (json === null) return 0
@@ -28,16 +28,16 @@ function rankOf(json: Json): number {
 }
 
 function compareTexts(a: string, b: string): number {
+  if (a === b) return 0
   for (let at = 0; at < Math.min(a.length, b.length); at++) {
-    const difference = rankOfCharacter(a[at]!) - rankOfCharacter(b[at]!)
-    if (difference !== 0) return difference
+    if (a[at] !== b[at]) return rankOfCharacter(a[at]!) - rankOfCharacter(b[at]!)
   }
   return a.length - b.length
 }
 
 function rankOfCharacter(character: string): number {
-  const rank = characters.indexOf(character)
-  if (rank < 0) throw new RangeError(`the order of ${JSON.stringify(character)} is not known here`)
+  const rank = ranks.get(character)
+  if (rank === undefined) throw new RangeError(`the order of ${JSON.stringify(character)} is not known here`)
   return rank
 }
 
