@@ -32,7 +32,7 @@ export const historyBugs: readonly PlantedBug[] = [
   {
     name: 'unstored-bulk-row',
     does: 'of one in three bulk requests, no replica stores the last edit, which is acknowledged nevertheless',
-    caughtBy: ['acknowledged-kept', 'durable-acknowledgement', 'fresh-reads', 'reads-agree'],
+    caughtBy: ['converge', 'acknowledged-kept', 'durable-acknowledgement', 'fresh-reads', 'reads-agree'],
     plant: () => {
       const dropped = new Set<string>()
       const drops = everyNth(3)
