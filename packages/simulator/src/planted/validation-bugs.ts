@@ -27,7 +27,7 @@ export const validationBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'unlisted-design-documents',
     does: 'replicas do not list design documents, so that nodes do not know their functions',
-    caughtBy,
+    caughtBy: [...caughtBy, 'fresh-reads'],
   }, replica => {
     const scanDocuments: DocumentReplica['scanDocuments'] = async function* (request, context) {
       for await (const page of replica.scanDocuments(request, context)) {
