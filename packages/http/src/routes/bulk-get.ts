@@ -1,7 +1,7 @@
 /** `_bulk_get`: many revisions in one request, as JSON or multipart (docs/reference/bulk.md#post-db_bulk_get). */
 import {
-  ApiError, checkDocumentId, checkIdBytes, formatRevision, isJsonObject, mapBounded, openedRevisionBytes,
-  parseRevision, readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
+  ApiError, checkDocumentId, checkIdBytes, formatRevision, isJsonObject, openedRevisionBytes, parseRevision,
+  readRevision, type DocumentIdRules, type JsonObject, type OpenedRevision,
 } from '@sectional/core'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import {
@@ -28,8 +28,6 @@ const windowMax = 128
 const windowBytes = 1024 * 1024
 /** A document with more leaves than this is opened in windows of its own when all of them are wanted. */
 const togetherLeavesMax = 16
-/** Documents whose leaves are counted at the same time. */
-const countedTogether = 16
 
 interface ItemError { readonly id: unknown; readonly rev: unknown; readonly error: string; readonly reason: string }
 interface ErrorPart { readonly error: ItemError; readonly ofRevision?: true }
@@ -189,9 +187,8 @@ async function openItems(
   wantedItems: readonly (WantedItem | ItemResult)[], request: RequestContext, services: Services,
 ): Promise<OpenedItems> {
   const r = request.query.quorum('r')
-  const items = !wantedItems.some(wantsLeaves) ? wantedItems
-    : await mapBounded(wantedItems, countedTogether, async item => (
-      wantsLeaves(item) ? withLazyParts(item, r, request, services) : item))
+  const lazy = await lazyResults(wantedItems.filter(wantsLeaves), r, request, services)
+  const items = wantedItems.map(item => lazy.get(item) ?? item)
   const asked = items.flatMap(item => 'parts' in item ? [] : [item])
   const requests = asked.map(({ id, rev, flags: { latest } }) => ({
     id, revisions: rev === undefined ? 'leaves' as const : [formatRevision(parseRevision(rev))], latest,
@@ -221,18 +218,25 @@ function wantsLeaves(item: WantedItem | ItemResult): item is WantedItem {
   return !('parts' in item) && item.rev === undefined
 }
 
-/** Returns the result of a document of which many leaves are wanted, and the item itself for others. */
-async function withLazyParts(
-  item: WantedItem, r: number | undefined, request: RequestContext, services: Services,
-): Promise<WantedItem | ItemResult> {
-  const { id, flags } = item
-  const document = await services.coordinator.openDocument(request.database, id, { body: false, r }, request)
-  if (document === null || document.leaves.length <= togetherLeavesMax) return item
+/**
+ * Returns the results of documents with many leaves. One replica of each document tells how many there are, which costs
+ * much less than to ask a quorum; if it lacks some, they are opened together.
+ */
+async function lazyResults(
+  items: readonly WantedItem[], r: number | undefined, request: RequestContext, services: Services,
+): Promise<ReadonlyMap<WantedItem | ItemResult, ItemResult>> {
+  if (items.length === 0) return new Map()
+  const ids = items.map(({ id }) => id)
+  const documents = await services.coordinator.openDocuments(request.database, ids, { body: false }, request)
+  const large = items.filter((_, index) => (documents[index]?.leaves.length ?? 0) > togetherLeavesMax)
+  return new Map(large.map(item => [item, { id: item.id, parts: lazyParts(item, r, request, services) }]))
+}
+
+async function* lazyParts(
+  { id, flags }: WantedItem, r: number | undefined, request: RequestContext, services: Services,
+): AsyncGenerator<ItemPart> {
   const wanted = { id, revisions: 'leaves' as const, latest: flags.latest, r }
-  const parts = async function* (): AsyncGenerator<ItemPart> {
-    for await (const opened of openInWindows(wanted, request, services)) yield part(id, opened, flags)
-  }
-  return { id, parts: parts() }
+  for await (const opened of openInWindows(wanted, request, services)) yield part(id, opened, flags)
 }
 
 function showItem({ id, rev, flags }: WantedItem, opened: readonly OpenedRevision[] | null): ItemResult {

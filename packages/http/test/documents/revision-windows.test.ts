@@ -8,10 +8,17 @@ describe('open_revs of a document with many large conflicts', () => {
   let node: MemoryNode
   /** Numbers of revisions that were opened together. */
   let opened: number[]
+  /** Ids of documents that were read one by one with a quorum. */
+  let read: string[]
   beforeEach(async () => {
     opened = []
+    read = []
     node = new MemoryNode({ wrap: coordinator => {
-      const { openRevisions } = coordinator
+      const { openDocument, openRevisions } = coordinator
+      coordinator.openDocument = (db, id, options, context) => {
+        read.push(id)
+        return openDocument(db, id, options, context)
+      }
       coordinator.openRevisions = (db, id, asked, context) => {
         opened.push(asked.revisions === 'leaves' ? Infinity : asked.revisions.length)
         return openRevisions(db, id, asked, context)
@@ -52,6 +59,7 @@ describe('open_revs of a document with many large conflicts', () => {
     expect(small.docs).to.have.length(1)
     expect(opened).to.have.length.above(4)
     expect(Math.max(...opened)).to.be.below(12)
+    expect(read, 'others are read together').to.deep.equal(['doc'])
   })
 
   it('answers 404 for all revisions of an absent document', async () => {
