@@ -7,10 +7,19 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 const portMin = 10_000
 const portMax = 32_767
 
+/**
+ * Two processes run tests side by side. A port that one of them has chosen is free until its node starts, and while its
+ * node is down. So each process chooses from blocks of its own, and no port twice.
+ */
+const processes = 2
+const blockSize = 4
+const ownProcess = Number(process.env.MOCHA_WORKER_ID ?? 0) % processes
+const chosen = new Set<number>()
+
 /** Returns loopback ports that are not in use. All are held until the last one is found, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
   const held: Server[] = []
-  while (held.length < count) held.push(...await hold(randomPort(), [0]))
+  while (held.length < count) held.push(...await hold([randomPort()]))
   return release(held)
 }
 
@@ -19,7 +28,7 @@ export async function freePortWith(distances: readonly number[]): Promise<number
   const all = [0, ...distances]
   for (;;) {
     const first = randomPort()
-    const held = first + Math.max(...all) <= portMax ? await hold(first, all) : []
+    const held = await hold(all.map(distance => first + distance))
     await release(held)
     if (held.length === all.length) return first
   }
@@ -29,18 +38,23 @@ function randomPort(): number {
   return portMin + Math.floor(Math.random() * (portMax - portMin + 1))
 }
 
-/** Opens listeners on those of the ports that are free. */
-async function hold(first: number, distances: readonly number[]): Promise<Server[]> {
-  const servers = await Promise.all(distances.map(distance => new Promise<Server | undefined>(resolve => {
+function mayChoose(port: number): boolean {
+  return port <= portMax && Math.floor(port / blockSize) % processes === ownProcess && !chosen.has(port)
+}
+
+/** Opens listeners on those of the ports that this process may choose and that are free. */
+async function hold(ports: readonly number[]): Promise<Server[]> {
+  const servers = await Promise.all(ports.filter(mayChoose).map(port => new Promise<Server | undefined>(resolve => {
     const server = createServer()
     server.once('error', () => resolve(undefined))
-    server.listen(first + distance, '127.0.0.1', () => resolve(server))
+    server.listen(port, '127.0.0.1', () => resolve(server))
   })))
   return servers.filter(server => server !== undefined)
 }
 
 async function release(servers: readonly Server[]): Promise<number[]> {
   const ports = servers.map(server => (server.address() as AddressInfo).port)
+  for (const port of ports) chosen.add(port)
   await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
   return ports
 }
