@@ -1,5 +1,6 @@
 export { createPeerNetwork } from './peer-network.ts'
 export type { ListeningPeerNetwork, PeerNetworkOptions } from './peer-network.ts'
+export type { FrameKey, FrameSeal, SealFrames } from './frame/frame-codec.ts'
 export { defaultLimits } from './link/limits.ts'
 export type { RpcLimits } from './link/limits.ts'
 export { certificateProblem } from './link/certified-name.ts'

@@ -7,6 +7,7 @@ import { ControlCaller, ControlClient } from './control/control-client.ts'
 import { controlCallClass, guestVerbs, prepareControlCall } from './control/control-service.ts'
 import { decodeRaft } from './control/raft-codec.ts'
 import { RaftSender } from './control/raft-sender.ts'
+import type { SealFrames } from './frame/frame-codec.ts'
 import { defaultLimits } from './link/limits.ts'
 import type { RpcLimits } from './link/limits.ts'
 import type { CallClass } from './link/call-budget.ts'
@@ -32,6 +33,8 @@ export interface PeerNetworkOptions {
   /** The cluster secret, which is the same on every node; at least 32 characters. */
   readonly secret: string
   readonly limits?: Partial<RpcLimits>
+  /** Replaces the HMAC of frames where they cross no network. */
+  readonly sealFrames?: SealFrames | undefined
   readonly log: Log
 }
 
@@ -61,14 +64,14 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
   #listener: NetworkListener | undefined
 
   constructor(options: PeerNetworkOptions) {
-    const { runtime, secret, log, identity: { node, address, clusterId } } = options
+    const { runtime, secret, sealFrames, log, identity: { node, address, clusterId } } = options
     this.#options = options
     this.#limits = Object.freeze({ ...defaultLimits, ...options.limits })
     this.#metrics = new RpcMetrics(runtime.metrics)
     this.#raft = new RaftSender(this.#limits, this.#metrics, log)
     const instance = Buffer.from(runtime.random.bytes(instanceBytes)).toString('hex')
     this.#links = new PeerLinks({
-      runtime, log, secret,
+      runtime, log, secret, sealFrames,
       limits: this.#limits,
       metrics: this.#metrics,
       identity: { node, address, clusterId, instance },

@@ -21,4 +21,4 @@ export type {
 } from '@sectional/cluster'
 // These exports connect strangers to a simulated cluster.
 export { createPeerNetwork, defaultLimits } from '@sectional/rpc'
-export type { RpcLimits } from '@sectional/rpc'
+export type { FrameKey, FrameSeal, RpcLimits } from '@sectional/rpc'

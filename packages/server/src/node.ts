@@ -10,7 +10,7 @@ import {
   type CoordinatorNode, type CoordinatorOptions, type IndexDirectory, type ReplicaDirectory,
 } from '@sectional/cluster'
 import { answerNodeQuestion, AuditStream, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
-import { createPeerNetwork, type RpcLimits } from '@sectional/rpc'
+import { createPeerNetwork, type RpcLimits, type SealFrames } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
 import { reduceDeclarations, ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
 import type { IndexReplica, NodeQuestion, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
@@ -50,6 +50,7 @@ export interface NodeSeams {
   readonly controlPlane?: Partial<ControlPlaneOptions>
   readonly coordinator?: Partial<CoordinatorOptions>
   readonly links?: Partial<RpcLimits>
+  readonly sealFrames?: SealFrames
   /** Replaces the functions of views. */
   readonly views?: ViewFunctions
   /**
@@ -279,6 +280,7 @@ class ComposedNode implements Node {
       // A cluster of one node without a secret gets a random one, so that no other node can authenticate.
       secret: cluster.secret ?? Buffer.from(random.bytes(secretBytes)).toString('hex'),
       ...(seams?.links && { limits: seams.links }),
+      sealFrames: seams?.sealFrames,
       log: log.child({ component: 'rpc' }),
     })
   }

@@ -126,7 +126,7 @@ export class RaftDriver {
   /** Pending while a snapshot is being encoded and written. */
   #staging: Promise<void> | undefined
   #staged: StagedSnapshot | undefined
-  #seen = ''
+  #seen: readonly unknown[] = []
   #lastWriteFailure: StorageError | null = null
   readonly #repeated: RepeatedLines
   /**
@@ -488,9 +488,9 @@ export class RaftDriver {
   }
 
   #noteRole(): void {
-    const { role, leader, term, configuration } = this.#core
-    const now = JSON.stringify([role, leader, term, configuration, this.#core.wentBack(), this.#core.ignoredLeader])
-    if (now === this.#seen) return
+    const { role, leader, term, configuration, ignoredLeader } = this.#core
+    const now = [role, leader, term, configuration, String(this.#core.wentBack()), ignoredLeader]
+    if (now.every((value, at) => value === this.#seen[at])) return
     this.#seen = now
     this.#gauges.term.set(term)
     const led = this.leads

@@ -49,27 +49,37 @@ const recordHeadBytes = 8
 /** Bytes that a frame has in addition to its body. */
 export const frameOverheadBytes = kindBytes + tagBytes
 
-class FrameSeal {
+/** Seals the frames of one direction of a link. */
+export interface FrameSeal {
+  /** Returns the tag (16 bytes) of the next frame in this direction, and advances the frame counter. */
+  next(covered: Uint8Array): Uint8Array
+}
+
+/** Returns the seal of a direction with this key. */
+export type SealFrames = (key: FrameKey) => FrameSeal
+
+class HmacSeal implements FrameSeal {
   readonly #key: FrameKey
   readonly #counter = Buffer.alloc(8)
   #frames = 0n
 
   constructor(key: FrameKey) { this.#key = key }
 
-  /** Returns the tag of the next frame in this direction, and advances the frame counter. */
   next(covered: Uint8Array): Buffer {
     this.#counter.writeBigUInt64BE(this.#frames++)
     return createHmac('sha256', this.#key).update(this.#counter).update(covered).digest().subarray(0, tagBytes)
   }
 }
 
+const sealWithHmac: SealFrames = key => new HmacSeal(key)
+
 /** Encodes messages into sealed frames. */
 export class FrameEncoder {
   readonly #seal: FrameSeal
   readonly #limits: FrameLimits
 
-  constructor(key: FrameKey, limits: FrameLimits) {
-    this.#seal = new FrameSeal(key)
+  constructor(key: FrameKey, limits: FrameLimits, sealFrames = sealWithHmac) {
+    this.#seal = sealFrames(key)
     this.#limits = limits
   }
 
@@ -140,8 +150,8 @@ export class FrameDecoder {
   #fragments: Uint8Array[] = []
   #fragmentBytes = 0
 
-  constructor(key: FrameKey, limits: FrameLimits) {
-    this.#seal = new FrameSeal(key)
+  constructor(key: FrameKey, limits: FrameLimits, sealFrames = sealWithHmac) {
+    this.#seal = sealFrames(key)
     this.#limits = limits
   }
 

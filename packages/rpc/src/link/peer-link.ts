@@ -2,7 +2,7 @@ import { ReplicaError } from '@sectional/core'
 import type { CallContext, ReplicaErrorCode } from '@sectional/core'
 import type { Clock, Connection, Log, Timer } from '@sectional/runtime'
 import { FrameDecoder, FrameEncoder } from '../frame/frame-codec.ts'
-import type { OutgoingMessage, RawMessage } from '../frame/frame-codec.ts'
+import type { OutgoingMessage, RawMessage, SealFrames } from '../frame/frame-codec.ts'
 import { Outbox } from '../frame/outbox.ts'
 import type { RpcLimits } from './limits.ts'
 import type { RpcMetrics } from './rpc-metrics.ts'
@@ -43,6 +43,7 @@ export interface PeerLinkOptions {
   readonly dialed: boolean
   readonly clock: Clock
   readonly limits: RpcLimits
+  readonly sealFrames?: SealFrames | undefined
   readonly metrics: RpcMetrics
   readonly log: Log
   readonly service: LinkService
@@ -75,12 +76,12 @@ export class PeerLink {
   readonly #ended = Promise.withResolvers<void>()
 
   constructor(options: PeerLinkOptions) {
-    const { connection, established, clock, limits, metrics, log, service } = options
+    const { connection, established, clock, limits, sealFrames, metrics, log, service } = options
     this.#options = options
     this.peer = established.peer
     this.dialed = options.dialed
-    this.#outbox = new Outbox(connection, new FrameEncoder(established.sendKey, limits), clock, metrics)
-    this.#decoder = new FrameDecoder(established.receiveKey, limits)
+    this.#outbox = new Outbox(connection, new FrameEncoder(established.sendKey, limits, sealFrames), clock, metrics)
+    this.#decoder = new FrameDecoder(established.receiveKey, limits, sealFrames)
     const outbox = this.#outbox
     this.#callsOut = new CallsOut({
       peerNode: this.peer.node, outbox, clock, limits, metrics, onIdle: () => options.onQuiet(this),

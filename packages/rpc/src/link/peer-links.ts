@@ -1,5 +1,6 @@
 import type { ForeignContact, PeerIdentity, ReplicaErrorCode } from '@sectional/core'
 import type { Connection, Log, Runtime } from '@sectional/runtime'
+import type { SealFrames } from '../frame/frame-codec.ts'
 import type { RpcLimits } from './limits.ts'
 import type { RpcMetrics } from './rpc-metrics.ts'
 import { Dialer } from './dialer.ts'
@@ -23,6 +24,7 @@ export interface PeerLinksOptions {
   readonly limits: RpcLimits
   readonly metrics: RpcMetrics
   readonly secret: string
+  readonly sealFrames?: SealFrames | undefined
   readonly identity: LinkIdentity
   readonly service: LinkService
 }
@@ -260,7 +262,7 @@ export class PeerLinks {
   }
 
   #open(connection: Connection, established: Established, onClosed: (() => void) | undefined): PeerLink {
-    const { runtime, limits, metrics, service, log } = this.#options
+    const { runtime, limits, sealFrames, metrics, service, log } = this.#options
     const { peer } = established
     for (const older of this.#nodes.get(peer.node)?.all() ?? []) {
       if (sameIdentity(older.peer, peer)) continue
@@ -269,7 +271,7 @@ export class PeerLinks {
     const links = this.#nodes.get(peer.node) ?? new NodeLinks(this.#identity.node)
     this.#nodes.set(peer.node, links)
     const link = new PeerLink({
-      connection, established, limits, metrics, log, service,
+      connection, established, limits, sealFrames, metrics, log, service,
       dialed: onClosed !== undefined,
       clock: runtime.clock,
       onQuiet: () => { links.retireOthers() },

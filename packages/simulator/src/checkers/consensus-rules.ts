@@ -106,8 +106,6 @@ export class ConsensusRules {
 
   #sent(node: SimulatedNode, message: RaftMessage): void {
     const record = this.#record(node)
-    const view = storedLog(node)
-    if (view === undefined) return
     if (!('preVote' in message && message.preVote)) {
       if (message.term < record.term) {
         this.#fail(`${node.name} sent ${message.type} of term ${message.term} after one of term ${record.term}`)
@@ -115,21 +113,23 @@ export class ConsensusRules {
       record.term = message.term
     }
     switch (message.type) {
-      case 'vote-request': return this.#requested(node, message, view)
-      case 'vote-reply': return this.#voted(node, message, record, view)
-      case 'append-reply': return this.#acknowledged(node, message, record, view)
+      case 'vote-request': return this.#requested(node, message)
+      case 'vote-reply': return this.#voted(node, message, record)
+      case 'append-reply': return this.#acknowledged(node, message, record)
       case 'append': return this.#appended(node, message)
       default:
     }
   }
 
-  #requested(node: SimulatedNode, message: Of<'vote-request'>, { hardState }: StoredLog): void {
-    if (message.preVote || hasVoted(hardState, message.term, node.name)) return
+  #requested(node: SimulatedNode, message: Of<'vote-request'>): void {
+    const hardState = message.preVote ? undefined : storedLog(node)?.hardState
+    if (hardState === undefined || hasVoted(hardState, message.term, node.name)) return
     this.#fail(`${node.name} asks for votes in term ${message.term}, and its disk has ${JSON.stringify(hardState)}`)
   }
 
-  #voted(node: SimulatedNode, message: Of<'vote-reply'>, record: DiskRecord, view: StoredLog): void {
-    if (!message.granted) return
+  #voted(node: SimulatedNode, message: Of<'vote-reply'>, record: DiskRecord): void {
+    const view = message.granted ? storedLog(node) : undefined
+    if (view === undefined) return
     if (!message.preVote && !hasVoted(view.hardState, message.term, message.to)) {
       this.#fail(`${node.name} votes for ${message.to} in term ${message.term}, and its disk has `
         + JSON.stringify(view.hardState))
@@ -146,13 +146,15 @@ export class ConsensusRules {
       + `ends at ${request.lastIndex} of term ${request.lastTerm}`)
   }
 
-  #acknowledged(node: SimulatedNode, message: Of<'append-reply'>, record: DiskRecord, view: StoredLog): void {
+  #acknowledged(node: SimulatedNode, message: Of<'append-reply'>, record: DiskRecord): void {
     const { matchIndex, success, term, to } = message
     if (success && matchIndex > record.acknowledged) {
       record.acknowledged = matchIndex
       this.#world.moments.acknowledged(node)
     }
     if (!success || matchIndex <= record.found) return
+    const view = storedLog(node)
+    if (view === undefined) return
     if (view.hardState.term > term) return
     if (view.hardState.term < term || (matchIndex > view.snapshotIndex && view.term(matchIndex) === undefined)) {
       this.#fail(`${node.name} acknowledges ${to} of term ${term} the metadata log up to ${matchIndex}, and its disk `

@@ -4,6 +4,7 @@ import { createMemoryRuntime, SeededRandom } from '@sectional/runtime'
 import type { Connection, MemoryRuntime } from '@sectional/runtime'
 import { createPeerNetwork } from '@sectional/server'
 import type { RpcLimits } from '@sectional/server'
+import { ChecksumSeal } from '../world/checksum-seal.ts'
 import { NodeLog } from '../world/node-log.ts'
 import { clusterPort, clusterSecret } from '../world/node-settings.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
@@ -59,7 +60,7 @@ class Stranger {
       },
     }
     this.network = createPeerNetwork({
-      runtime: { ...this.#runtime, network: dialing }, log, limits, secret,
+      runtime: { ...this.#runtime, network: dialing }, log, limits, secret, sealFrames: key => new ChecksumSeal(key),
       identity: { node: name, address: `${host}:${clusterPort}`, clusterId },
       listen: { host, port: clusterPort },
     })

@@ -28,6 +28,8 @@ export interface SwarmOptions {
   readonly bulkMax: number
   /** Snapshot limits of the metadata log; undefined: those of production, which a run never reaches. */
   readonly snapshots: { readonly snapshotEntries: number; readonly trailingEntries: number } | undefined
+  /** Milliseconds of a tick of the consensus. That of production is drawn less often, because heartbeats cost most. */
+  readonly consensusTickMs: number
   /** Small limits of every node; undefined: those of production. */
   readonly limits: NodeLimits | undefined
   /** `_revs_limit` of every database; undefined: the default. */
@@ -156,6 +158,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     sharedValueShare: dice.fork('shared values').pick([0, 0.2, 0.6, 0.9]),
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
+    consensusTickMs: dice.fork('consensus tick').pick([100, 200, 200]),
     exerciseShare: 0.25,
     drillShare: dice.fork('drills').pick([0, 0, 0.4]),
     ...drawPeriods(dice),

@@ -142,7 +142,8 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
   const world = new World({
     observe: node => watch.observe(node),
     seed, nodes: options.nodes, seeds: options.seeds, linkDelayMs: options.linkDelayMs,
-    clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, onLine: hooks.onLine, plant: hooks.plant,
+    clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, consensusTickMs: options.consensusTickMs,
+    onLine: hooks.onLine, plant: hooks.plant,
     // Databases of the swarm have few documents, and queries by two indexes must occur.
     settings: { mango: { intersection_saved_min: '1' } },
     ...(options.snapshots && { snapshots: options.snapshots }), ...(options.limits && { limits: options.limits }),

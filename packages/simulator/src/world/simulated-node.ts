@@ -5,6 +5,7 @@ import { createNode, LiveConfiguration, nodeOptions } from '@sectional/server'
 import type { Node, NodeSeams } from '@sectional/server'
 import { refused, unknown } from './answer.ts'
 import type { Answer, Request } from './answer.ts'
+import { ChecksumSeal } from './checksum-seal.ts'
 import { administrator, nodeSettings } from './node-settings.ts'
 import type { NodePlace } from './node-settings.ts'
 import type { EventQueue } from './event-queue.ts'
@@ -149,7 +150,7 @@ export class SimulatedNode {
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
       seams: {
-        scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, ...this.#watched(planted, runtime), indexes,
+        sealFrames: key => new ChecksumSeal(key), scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, ...this.#watched(planted, runtime), indexes,
         ...(this.linkLimits && { links: this.linkLimits }),
         controlPlane: { ...this.#parts.controlPlane, ...planted?.controlPlane },
         coordinator: { ...this.#parts.limits?.coordinator, ...planted?.coordinator },

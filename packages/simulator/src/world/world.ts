@@ -42,6 +42,8 @@ export interface WorldOptions {
   readonly clockOffsetMs?: number
   /** When nodes take snapshots of the metadata log, and how many entries they keep. Default: as in production. */
   readonly snapshots?: Pick<RaftDriverOptions, 'snapshotEntries' | 'trailingEntries'>
+  /** Milliseconds of a tick of the consensus, which is half a heartbeat interval. Default: as in production. */
+  readonly consensusTickMs?: number
   /** Milliseconds between two scrubs of a node's disk. Default: as in production, which a run never reaches. */
   readonly scrubPauseMs?: number
   /** Limits of every node. Default: as in production. */
@@ -117,7 +119,7 @@ export class World {
 
   #machines(options: WorldOptions): SimulatedNode[] {
     const { nodes, seeds = nodes, settings = {}, nodeSettings = {}, snapshots, scrubPauseMs, limits, plant } = options
-    const { clockDrift = 0, clockOffsetMs = 0, observe } = options
+    const { clockDrift = 0, clockOffsetMs = 0, consensusTickMs = defaultRaftDriverOptions.tickMs, observe } = options
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1)
     const seedHosts = numbers.slice(0, seeds).map(number => `host${number}`)
     const clocks = this.dice.fork('clocks')
@@ -142,12 +144,12 @@ export class World {
         },
         onFatal: (node, error) => this.#gaveUp(node, error),
         observers: this.observers, plant, observe,
-        ...(snapshots && { controlPlane: { raft: {
-          ...defaultRaftDriverOptions, ...snapshots,
-          ...(plant === undefined && {
+        controlPlane: { raft: {
+          ...defaultRaftDriverOptions, ...snapshots, tickMs: consensusTickMs,
+          ...(snapshots && plant === undefined && {
             raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes: smallPieceBytes },
           }),
-        } } }),
+        } },
         ...(limits && { limits }),
         ...(scrubPauseMs !== undefined && { scrub: { pauseMs: scrubPauseMs } }),
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
