@@ -12,6 +12,9 @@ interface QueuedEvent {
 /** No correct run has more events at one instant; above this, a loop without progress is assumed. */
 const eventsAtOneInstantMax = 200_000
 
+/** Macrotasks that are queued at once. They run in one turn of the event loop of Node.js, which takes time itself. */
+const macrotasksQueued = 64
+
 /**
  * Simulated time: a heap of events, ordered by time and then by order of scheduling. Each event runs in its own
  * macrotask, so all promise chains that it starts have settled before the next event runs. Nothing in the process may
@@ -25,6 +28,9 @@ export class EventQueue implements Clock {
   #nowMs = 0
   #order = 0
   #atThisInstant = 0
+  /** What the next macrotask does. */
+  #next: (() => void) | undefined
+  #macrotasks = 0
 
   constructor(trace: Trace, epochMs: number) {
     this.#trace = trace
@@ -62,21 +68,36 @@ export class EventQueue implements Clock {
    * @param untilMs simulated time at which it stops
    * @returns whether `done` returned true
    */
-  async run(done: () => boolean, untilMs: number): Promise<boolean> {
-    await this.#turn()
-    while (!done()) {
+  run(done: () => boolean, untilMs: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const step = (): void => {
+        try {
+          const isDone = done()
+          if (isDone || !this.#runEvent(untilMs)) return resolve(isDone)
+        } catch (error) {
+          return reject(error)
+        }
+        this.#inNextMacrotask(step)
+      }
+      this.#inNextMacrotask(step)
+    })
+  }
+
+  /** Runs the next event. Returns false when there is none until then. */
+  #runEvent(untilMs: number): boolean {
+    for (;;) {
       const event = this.#pop()
-      if (event === undefined || event.timeMs > untilMs) {
-        if (event !== undefined) this.#push(event)
+      if (event === undefined) return false
+      if (event.timeMs > untilMs) {
+        this.#push(event)
         return false
       }
       if (event.run === undefined) continue
       this.#advance(event.timeMs)
       this.#trace.event(event.timeMs, event.label)
       event.run()
-      await this.#turn()
+      return true
     }
-    return true
   }
 
   #advance(timeMs: number): void {
@@ -87,8 +108,18 @@ export class EventQueue implements Clock {
     this.#nowMs = timeMs
   }
 
-  #turn(): Promise<void> {
-    return new Promise(resolve => { this.#real.setImmediate(resolve) })
+  /** Node.js runs the promise chains that a macrotask starts before the next macrotask. */
+  #inNextMacrotask(step: () => void): void {
+    this.#next = step
+    if (this.#macrotasks > 0) return
+    for (; this.#macrotasks < macrotasksQueued; this.#macrotasks++) this.#real.setImmediate(this.#macrotask)
+  }
+
+  readonly #macrotask = (): void => {
+    this.#macrotasks--
+    const next = this.#next
+    this.#next = undefined
+    next?.()
   }
 
   #push(event: QueuedEvent): void {
