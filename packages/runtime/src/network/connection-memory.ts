@@ -109,7 +109,7 @@ export class MemoryConnection implements Connection {
     }
     for (const sent of this.#wires.faults.tamper?.(this.from, this.to, frame) ?? [frame]) {
       this.#bufferedBytes += sent.length
-      this.#post({ frame: new Uint8Array(sent), dueMs: this.#due() })
+      this.#post({ frame: Buffer.from(sent), dueMs: this.#due() })
     }
   }
 

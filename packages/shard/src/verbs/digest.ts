@@ -59,8 +59,9 @@ function leavesDigest(id: string, value: Uint8Array): string {
   return hash('md5', text, 'hex')
 }
 
+/** Most buckets of a small shard are empty. */
 function hex(word: number): string {
-  return word.toString(16).padStart(8, '0')
+  return word === 0 ? '00000000' : word.toString(16).padStart(8, '0')
 }
 
 function checkBuckets(bucketCount: number, bucket: number): void {

@@ -123,7 +123,7 @@ function withoutViews(
 }
 
 function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions {
-  const nodes = dice.pick([1, 2, 3, 3, 3, 3, 3, 3, 4, 5, 5, 6, 7])
+  const nodes = dice.pick([1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 5, dice.pick([6, 7])])
   const founders = dice.chance(0.75) ? nodes : dice.integer(1, nodes)
   const calm = dice.chance(0.12)
   const linkMin = dice.pick([0.05, 0.2, 1])
@@ -133,7 +133,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     databases: [...drawDatabases(dice, nodes), ...drawCrowd(dice.fork('crowd'))],
     partitioned: dice.fork('partitioned').chance(0.15), databaseEvents: dice.fork('events').chance(0.25),
     clients: dice.integer(1, 6),
-    operationsPerClient: dice.integer(10, 40),
+    operationsPerClient: dice.integer(8, 32),
     thinkMs: dice.pick([5, 50, 200, 600, 1500]),
     documentsPerDatabase: dice.pick([1, 2, 5, 20, 60, 2000]),
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),
@@ -159,7 +159,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     revsLimit: calm ? dice.pick([undefined, 5, 20]) : undefined,
     snapshots: drawSnapshots(dice.fork('snapshots')),
     consensusTickMs: dice.fork('consensus tick').pick([100, 200, 200]),
-    exerciseShare: 0.25,
+    exerciseShare: 0.2,
     drillShare: dice.fork('drills').pick([0, 0, 0.4]),
     ...drawPeriods(dice),
   }

@@ -123,7 +123,7 @@ const inspectionThinks = 4
 /** Minimum mean pause between two exchanges of nodes over their links. */
 const exchangePauseMs = 200
 /** Milliseconds between two scrubs of a node in runs with damage. */
-const scrubPauseMs = 60_000
+const scrubPauseMs = 30_000
 /** Milliseconds after which each node has read all its data and repaired the damage. */
 const scrubbedMs = 3 * scrubPauseMs
 

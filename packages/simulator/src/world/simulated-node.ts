@@ -150,7 +150,8 @@ export class SimulatedNode {
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
       seams: {
-        sealFrames: key => new ChecksumSeal(key), scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, ...this.#watched(planted, runtime), indexes,
+        sealFrames: key => new ChecksumSeal(key),
+        scrub: this.#parts.scrub, ...this.#parts.limits, ...planted, ...this.#watched(planted, runtime), indexes,
         ...(this.linkLimits && { links: this.linkLimits }),
         controlPlane: { ...this.#parts.controlPlane, ...planted?.controlPlane },
         coordinator: { ...this.#parts.limits?.coordinator, ...planted?.coordinator },
