@@ -282,11 +282,13 @@ function outcomeOf(status: number): EditOutcome {
 }
 
 /** Judges the answers together with the revision trees at rest. */
-async function judged({ context: { database, world }, edits, documents, excluded }: Contest): Promise<Findings> {
+async function judged({ context: { database, world }, edits, excluded }: Contest): Promise<Findings> {
   const record = world.node(1).inside!.control.state()!.databases.get(database)!
   const finals = new Map<string, FinalDocument>()
+  // Documents whose first revision got 202 take no part in the contest, but are kept, too.
+  const ids = new Set(edits.map(({ document }) => document))
   for (const replica of await readReplicas(world.nodes, record)) {
-    for (const id of documents.keys()) {
+    for (const id of ids) {
       const found = replica.documents.get(id)
       if (found === undefined) continue
       finals.set(id, { branches: found.branches.map(({ path, deleted }, index) => ({
