@@ -30,15 +30,14 @@ const stopCallPauseMs = 2
 const stopMsMax = 500
 const lateStopMsMax = 1500
 
-/** A node stops while others call it, and starts with small limits, which its peers and strangers then try. */
+/**
+ * A node stops while others call it, and starts with small limits, which its peers and strangers then try. At the end
+ * it starts again with the usual ones.
+ */
 export async function limitedNodeDrill(context: LinkDrillContext): Promise<void> {
   const { dice, node, others, world } = context
   await stopUnderLoad(context)
-  node.linkLimits = smallLimits
-  await world.start(node.number)
-  node.linkLimits = undefined
-  await world.ready()
-  await allLinked(context, others)
+  await startWith(context, smallLimits)
   for (const [from, to] of [[node, dice.pick(others)], [dice.pick(others), node]] as const) {
     for (const kind of ['call', 'wait'] as const) await budgetsReturn(context, from, to, kind)
     await largeCalls(context, from, to)
@@ -46,6 +45,17 @@ export async function limitedNodeDrill(context: LinkDrillContext): Promise<void>
   await Promise.all([
     stalledStreams(context), unreadingPeer(world, node).then(() => manyHandshakes(world, node, unfinishedMax)),
   ])
+  await world.stop(node.number)
+  await startWith(context, undefined)
+}
+
+async function startWith(context: LinkDrillContext, limits: SimulatedNode['linkLimits']): Promise<void> {
+  const { node, others, world } = context
+  node.linkLimits = limits
+  await world.start(node.number)
+  node.linkLimits = undefined
+  await world.ready()
+  await allLinked(context, others)
 }
 
 /** Calls of a node that stops in good order are answered, or certainly not done. It does not wait for events. */
