@@ -35,13 +35,13 @@ export class Compactor {
   }
 
   /**
-   * Compacts the shard after those that were requested earlier. A shard that is already waiting or running is compacted
-   * once.
+   * Compacts the shard after those that were requested earlier. A shard that is waiting already is compacted once. One
+   * whose compaction runs is compacted again, because the compaction has passed documents that were changed since.
    */
   request(shard: ShardId, compacted: CompactedShard): void {
     const name = shardName(shard)
     this.#due.delete(name)
-    if (this.#abort.signal.aborted || this.#running?.name === name) return
+    if (this.#abort.signal.aborted) return
     this.#waiting.set(name, { shard, compacted })
     this.#work ??= this.#run().finally(() => { this.#work = undefined })
   }

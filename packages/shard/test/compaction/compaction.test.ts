@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
 import { ManualClock, MemoryStorage } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
@@ -36,6 +37,14 @@ describe('compaction', () => {
       }
     }
     return first
+  }
+
+  /** Replaces the given revisions by new ones. */
+  async function rewriteAll(revisions: ReadonlyMap<string, string>): Promise<void> {
+    const edits = [...revisions].map(([id, revision]) => edit(id, revision, { time: 99, text }))
+    const reply = await engine.updateDocuments({ edits, revsLimit: 1000 }, context)
+    const outcomes = reply.kind === 'decided' ? reply.outcomes : []
+    expect(outcomes.map(({ kind }) => kind)).to.deep.equal(edits.map(() => 'updated'))
   }
 
   async function isCompacting(): Promise<boolean> {
@@ -94,6 +103,18 @@ describe('compaction', () => {
     await engine.updateDocuments({ edits: [edit('new', null, { text })], revsLimit: 1000 }, context)
     await finish()
     expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+  })
+
+  it('drops what was replaced behind a running compaction, when it is requested again meanwhile', async () => {
+    const first = await rewrite(40, 1)
+    await rewriteAll(new Map([...first].filter(([id]) => id !== 'd0')))
+    await engine.upkeep.compactShard(context)
+    for (let turn = 0; turn < 1000 && host.compactions()[0]!.changesDone === 0; turn++) await turnOfEventLoop()
+    expect(host.compactions()[0]!.changesDone, 'the compaction rests after the first page').to.equal(16)
+    await rewriteAll(new Map([...first].filter(([id]) => id === 'd0')))
+    await engine.upkeep.compactShard(context)
+    await finish()
+    expect(await readable(first)).to.equal(0)
   })
 
   it('begins automatically for a shard with many replaced bodies when the interval has passed', async () => {
