@@ -22,6 +22,7 @@ import { announceDesigns } from './design-documents/design-document-writes.ts'
 import { readDesignDocuments } from './design-documents/design-documents-read.ts'
 import type { OpenDesignDocument } from './design-documents/design-documents-read.ts'
 import { databaseInfo } from './coordinator/database-info.ts'
+import { RequestedCompactions } from './coordinator/requested-compactions.ts'
 import { databaseState } from './coordinator/database-state.ts'
 import { openDocument } from './coordinator/document-open.ts'
 import { storeRevisions } from './coordinator/document-store.ts'
@@ -145,6 +146,7 @@ function createScope(
     blobRepairs: new BlobRepair(() => scope),
     unconfirmed: new UnconfirmedWrites(() => runtime.clock.monotonic()),
     designs,
+    compactions: new RequestedCompactions(),
     reportMissed: onMissed ?? (() => {}),
   }
   return { scope, repairs, designs }

@@ -171,7 +171,9 @@ export interface DatabaseInfo {
   readonly purgeSequence: string
   readonly documentCount: number
   readonly deletedCount: number
-  /** True when one of the asked replicas is being compacted. */
+  /**
+   * True when one of the asked replicas is being compacted, or any replica after a request of a client of this node.
+   */
   readonly compactRunning: boolean
   readonly sizes: { readonly file: number; readonly active: number; readonly external: number }
 }

@@ -34,7 +34,7 @@ export async function databaseInfo(
       infos.map(({ range, node, history, purgeSequence }) => ({ range, node, history, sequence: purgeSequence })),
     ),
     documentCount: sum(info => info.documentCount),
-    compactRunning: infos.some(info => info.compacting),
+    compactRunning: infos.some(info => info.compacting) || await scope.compactions.isRunning(scope, db, context),
     deletedCount: sum(info => info.deletedCount),
     sizes: { file: sum(info =>
       info.sizes.file), active: sum(info => info.sizes.active), external: sum(info => info.sizes.external) },

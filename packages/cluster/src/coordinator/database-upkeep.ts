@@ -26,6 +26,7 @@ export async function compactDatabase(
   await onEveryReplica(
     scope, db, (_place, peer) => peer.replica.upkeep.compactShard(writeCall(scope.options.requestTimeoutMs, context)),
   )
+  scope.compactions.requested(db)
 }
 
 /** Returns for each replica the time spans of its changes, with the number of changes in each. */

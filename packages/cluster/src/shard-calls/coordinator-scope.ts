@@ -30,6 +30,7 @@ export interface CoordinatorScope {
   readonly blobRepairs: BlobRepairRequests
   readonly unconfirmed: UnconfirmedWrites
   readonly designs: KnownDesignDocuments
+  readonly compactions: CompactionRequests
   /** Reports to anti-entropy that a replica lacks revisions that others confirmed. */
   readonly reportMissed: (shard: ShardId, node: string) => void
 }
@@ -41,6 +42,12 @@ export interface KnownDesignDocuments {
   open(db: DatabaseRecord): Promise<DesignDocuments>
   /** Call this before a write of a design document is answered that this node has coordinated. */
   written(incarnation: string): void
+}
+
+/** The compactions that clients of this node have requested (coordinator/requested-compactions.ts). */
+export interface CompactionRequests {
+  requested(db: DatabaseRecord): void
+  isRunning(scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext): Promise<boolean>
 }
 
 export interface RepairRequests {
