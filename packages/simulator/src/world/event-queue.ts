@@ -69,6 +69,7 @@ export class EventQueue implements Clock {
    * @returns whether `done` returned true
    */
   run(done: () => boolean, untilMs: number): Promise<boolean> {
+    if (this.#next !== undefined) throw new Error('the events are being run already')
     return new Promise((resolve, reject) => {
       const step = (): void => {
         try {
