@@ -238,7 +238,9 @@ export class MemoryNetwork implements Network {
         options.signal?.removeEventListener('abort', abort)
         if (this.#attempts.delete(fail)) act()
       }
-      const fail = (error: Error): void => finish(() => reject(error))
+      let begun: MemoryConnection | undefined
+      const giveUp = (): void => begun?.abandon('the attempt was given up')
+      const fail = (error: Error): void => finish(() => { giveUp(); reject(error) })
       const abort = (): void => fail(new Error(`connecting to ${formatAddress(address)} was aborted`))
       const timer = this.#clock?.setTimer(
         options.timeoutMs,
@@ -247,13 +249,20 @@ export class MemoryNetwork implements Network {
       options.signal?.addEventListener('abort', abort, { once: true })
       this.#attempts.add(fail)
       this.#dial(address, fail, connection => {
-        if (!this.#attempts.has(fail)) return connection.abandon('the attempt was given up')
-        finish(() => resolve(connection))
-      })
+        begun = connection
+        if (!this.#attempts.has(fail)) giveUp()
+      }, connection => finish(() => resolve(connection)))
     })
   }
 
-  #dial(address: NetworkAddress, fail: (error: Error) => void, onOpen: (connection: MemoryConnection) => void): void {
+  /**
+   * @param onBegun called when the listener has accepted the connection
+   * @param onOpen called when this node has heard of that
+   */
+  #dial(
+    address: NetworkAddress, fail: (error: Error) => void, onBegun: (connection: MemoryConnection) => void,
+    onOpen: (connection: MemoryConnection) => void,
+  ): void {
     const hub = this.#hub
     const to = hub.listenerAt(address)?.node ?? address.host
     hub.travel(this.#node, to, () => {
@@ -269,6 +278,7 @@ export class MemoryNetwork implements Network {
       const [near, far] = hub.link(this.#node, listener)
       this.#keep(near)
       listener.onConnection(far)
+      onBegun(near)
       hub.travel(to, this.#node, () => hub.whenRunning(this.#node, () => onOpen(near)))
     })
   }

@@ -113,13 +113,13 @@ describe('MemoryNetworkHub', () => {
     expect(openedAt).to.equal(10)
   })
 
-  it('closes a connection that opens after its attempt was aborted', async () => {
+  it('closes a connection that the other end has accepted when its attempt is given up', async () => {
     await link()
     hub.setFaults({ delayMs: () => 40 })
     const attempt = hub.network('b').connect(address, { timeoutMs: 50 }).catch(error => error.message)
     await clock.advance(200)
     expect(await attempt).to.equal('a:5986 did not answer within 50 ms')
-    expect(heard).to.deep.equal(['120:closed, the attempt was given up'])
+    expect(heard).to.deep.equal(['90:closed, the attempt was given up'])
   })
 
   it('kills connections by the names of their nodes, or at a frame', async () => {

@@ -8,7 +8,7 @@ import { isDamage } from './disk-contents.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
 import { usedQueryIndexes, usedViews } from './used-views.ts'
 
-/** Links may still be opened again after a partition. */
+/** Links may still be opened again after a partition. A cleanup leaves out the nodes that cannot be reached. */
 const linkedMsMax = 30_000
 const pollMs = 500
 
@@ -16,6 +16,10 @@ const pollMs = 500
 export async function cleanViews(world: World, databases: ReadonlyMap<string, FinalDatabase>): Promise<Findings> {
   const findings: string[] = []
   const endMs = world.nowMs + linkedMsMax
+  await world.eventually('node 1 to reach all nodes', linkedMsMax, async () => {
+    const connected = world.node(1).inside?.control.connectedNodes() ?? []
+    return world.nodes.find(({ name }) => !connected.includes(name))?.name ?? null
+  })
   for (const database of databases.keys()) {
     const clean = (): Promise<Answer> => world.send(1, 'POST', `/${database}/_view_cleanup`, {})
     let { status, body } = await clean()
