@@ -41,6 +41,8 @@ export class ReplicaWatch {
 
   /** Called for each start of a node. Returns the function that wraps its replicas. */
   observe(name: string): (shard: ShardId, replica: ShardReplica) => ShardReplica {
+    // The process before has ended, also while this one has no replica yet.
+    this.#processes.delete(name)
     let run: Run | undefined
     return (shard, replica) => {
       const partitioned = this.#databases.get(shard.incarnation)
