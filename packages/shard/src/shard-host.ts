@@ -21,6 +21,7 @@ import { rebuildShard } from './rebuild/shard-rebuild.ts'
 import type { SalvageReport } from './rebuild/shard-salvage.ts'
 import { defaultScrubOptions, Scrubber } from './scrub/scrubber.ts'
 import type { ScrubOptions } from './scrub/scrubber.ts'
+import { ShardChanges } from './directory/shard-changes.ts'
 import { ShardDirectory, shardName } from './directory/shard-directory.ts'
 import type { DirectoryEntry } from './directory/shard-directory.ts'
 import { ShardEngine } from './engine/shard-engine.ts'
@@ -96,15 +97,12 @@ export class ShardHost {
   readonly #damageListeners = new Set<DamageListener>()
   readonly #missedListeners = new Set<(shard: ShardId) => void>()
   readonly #abort = new AbortController()
-  /** Rebuilds in progress by shard name. The shard has no engine until its rebuild ends. */
-  readonly #rebuilding = new Map<string, Promise<void>>()
   /** Engines by shard name. Invariant: the directory has an entry for each of them. */
   readonly #engines = new Map<string, ShardEngine>()
   readonly #names = new WeakMap<ShardId, string>()
-  /** Creations in progress by shard name. A creation waits for a drop or a rebuild of the same shard. */
-  readonly #creating = new Map<string, Promise<ShardEngine>>()
-  /** Drops in progress by shard name. A drop waits for a creation or a rebuild of the same shard. */
-  readonly #dropping = new Map<string, Promise<void>>()
+  readonly #changes = new ShardChanges()
+  /** Names of the shards that are being dropped or rebuilt. They have no engine. */
+  readonly #withdrawn = new Set<string>()
   #closing: Promise<void> | undefined
 
   private constructor(
@@ -188,9 +186,7 @@ export class ShardHost {
   replica(shard: ShardId): ShardEngine | undefined {
     const name = this.#nameOf(shard)
     const engine = this.#engines.get(name)
-    if (engine !== undefined || this.#closing !== undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) {
-      return engine
-    }
+    if (engine !== undefined || this.#closing !== undefined || this.#withdrawn.has(name)) return engine
     const entry = this.#directory.get(name)
     if (entry === undefined) return undefined
     const created = this.#engine(entry, (...commit) => this.#committed(...commit))
@@ -341,7 +337,7 @@ export class ShardHost {
   async open(shard: ShardId): Promise<ShardEngine> {
     if (this.#closing !== undefined) throw closed()
     const engine = this.replica(shard)
-    if (engine === undefined) throw new ReplicaError('not_hosted', `this node holds no replica of ${describe(shard)}`)
+    if (engine === undefined) throw notHosted(shard)
     return engine
   }
 
@@ -382,17 +378,10 @@ export class ShardHost {
    */
   create(shard: ShardId, partitioned = false): Promise<ShardEngine> {
     const name = shardName(shard)
-    let creating = this.#creating.get(name)
-    if (creating === undefined) {
-      creating = this.#create(name, shard, partitioned).finally(() => this.#creating.delete(name))
-      this.#creating.set(name, creating)
-    }
-    return creating
+    return this.#changes.join(name, 'create', () => this.#create(name, shard, partitioned))
   }
 
   async #create(name: string, shard: ShardId, partitioned: boolean): Promise<ShardEngine> {
-    await this.#rebuilding.get(name)
-    await this.#dropping.get(name)
     const isNew = this.#closing === undefined && this.#directory.get(name) === undefined
     const added = isNew ? await this.#directory.add(shard, partitioned).catch(rethrow) : undefined
     if (added?.suspect) this.#reportLost(shard)
@@ -406,29 +395,34 @@ export class ShardHost {
    */
   drop(shard: ShardId): Promise<void> {
     const name = shardName(shard)
-    let dropping = this.#dropping.get(name)
-    if (dropping === undefined) {
-      dropping = this.#drop(name, shard).finally(() => this.#dropping.delete(name))
-      this.#dropping.set(name, dropping)
-    }
-    return dropping
+    return this.#changes.join(name, 'drop', () => this.#drop(name))
   }
 
-  async #drop(name: string, shard: ShardId): Promise<void> {
-    await this.#creating.get(name)
-    await this.#rebuilding.get(name)
+  async #drop(name: string): Promise<void> {
     if (this.#closing !== undefined) throw closed()
     const entry = this.#directory.get(name)
     if (entry === undefined) return
-    const engine = this.#engines.get(name)
-    this.#engines.delete(name)
-    this.#compactor.forget(shard)
-    engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(shard)} was dropped`))
-    this.#indexes?.endBuilds(entry.history)
     // Writes that were staged earlier are ahead of this one in the store's queue.
-    await this.#directory.drop(name, entry).catch(rethrow)
+    await this.#withdraw(name, entry, 'was dropped', () => this.#directory.drop(name, entry)).catch(rethrow)
     this.#indexes?.remove(entry.history)
     this.#reclaimer.start()
+  }
+
+  /** Refuses calls for the shard from now on and ends the builds of its indexes, until `work` has ended. */
+  async #withdraw<Result>(
+    name: string, { shard, history }: DirectoryEntry, cause: string, work: () => Promise<Result>,
+  ): Promise<Result> {
+    const engine = this.#engines.get(name)
+    this.#engines.delete(name)
+    this.#withdrawn.add(name)
+    this.#compactor.forget(shard)
+    engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(shard)} ${cause}`))
+    this.#indexes?.endBuilds(history)
+    try {
+      return await work()
+    } finally {
+      this.#withdrawn.delete(name)
+    }
   }
 
   /**
@@ -439,20 +433,9 @@ export class ShardHost {
    */
   async rebuild(shard: ShardId): Promise<SalvageReport> {
     const name = shardName(shard)
-    if (this.#closing !== undefined) throw closed()
-    if (this.#directory.get(name) === undefined || this.#dropping.has(name) || this.#rebuilding.has(name)) {
-      throw new ReplicaError('not_hosted', `this node holds no replica of ${describe(shard)}`)
-    }
-    const work = this.#rebuild(name)
-    this.#rebuilding.set(name, work.then(() => {}, () => {}))
-    let report
-    try {
-      report = await work
-    } catch (error) {
-      rethrow(error)
-    } finally {
-      this.#rebuilding.delete(name)
-    }
+    const newest = this.#changes.newest(name)
+    if (newest === 'drop' || newest === 'rebuild') throw notHosted(shard)
+    const report = await this.#changes.run(name, 'rebuild', () => this.#rebuild(name, shard)).catch(rethrow)
     this.#runtime.log.warn(
       { shard: describe(shard), ...report }, 'a damaged replica was rebuilt from its undamaged records',
     )
@@ -460,18 +443,15 @@ export class ShardHost {
     return report
   }
 
-  async #rebuild(name: string): Promise<SalvageReport> {
-    const before = this.#directory.get(name)!
-    const engine = this.#engines.get(name)
-    this.#engines.delete(name)
-    this.#compactor.forget(before.shard)
-    engine?.refuse(new ReplicaError('not_hosted', `the replica of ${describe(before.shard)} is being rebuilt`))
-    this.#indexes?.endBuilds(before.history)
+  async #rebuild(name: string, shard: ShardId): Promise<SalvageReport> {
+    if (this.#closing !== undefined) throw closed()
+    const before = this.#directory.get(name)
+    if (before === undefined) throw notHosted(shard)
     try {
-      return await rebuildShard({
+      return await this.#withdraw(name, before, 'is being rebuilt', () => rebuildShard({
         store: this.#store, directory: this.#directory, clock: this.#runtime.clock, signal: this.#abort.signal,
         engine: entry => this.#engine(entry, () => {}),
-      }, before)
+      }, before))
     } finally {
       if (this.#directory.get(name)?.history !== before.history) this.#indexes?.remove(before.history)
       this.#reclaimer.start()
@@ -493,9 +473,8 @@ export class ShardHost {
     this.#abort.abort()
     for (const engine of this.#engines.values()) engine.refuse(closed())
     await this.#scrubber.stop()
-    await Promise.all(this.#rebuilding.values())
+    await this.#changes.ended()
     await this.#compactor.stop()
-    await Promise.allSettled([...this.#creating.values(), ...this.#dropping.values()])
     await this.#reclaimer.done()
     await this.#indexes?.close()
     await this.blobs.close()
@@ -515,6 +494,10 @@ function rethrow(error: unknown): never {
 
 function closed(): ReplicaError {
   return new ReplicaError('closed', 'the node is shutting down')
+}
+
+function notHosted(shard: ShardId): ReplicaError {
+  return new ReplicaError('not_hosted', `this node holds no replica of ${describe(shard)}`)
 }
 
 function describe(shard: ShardId): string {

@@ -330,6 +330,26 @@ describe('a shard host', () => {
     await host.close()
   })
 
+  it('creates, drops and rebuilds a shard in the order of the calls', async () => {
+    const host = await ShardHost.open(shardRuntime())
+    await host.create(shardA)
+    const rebuilt = host.rebuild(shardA)
+    const created = host.create(shardA)
+    const dropped = host.drop(shardA)
+    await Promise.all([rebuilt, created, dropped])
+    expect(host.list()).to.deep.equal([])
+
+    const again = host.create(shardA)
+    const gone = host.drop(shardA)
+    const last = host.create(shardA)
+    await Promise.all([again, gone])
+    await (await last).updateDocuments({ edits: [edit('a', null, {})], revsLimit: 10 }, context)
+    expect(host.list()).to.deep.equal([shardA])
+    const changes = [host.rebuild(shardA), host.create(shardA), host.drop(shardA)]
+    await host.close()
+    await Promise.allSettled(changes)
+  })
+
   it('finishes accepted writes when it closes, and refuses what comes later', async () => {
     const storage = new MemoryStorage()
     const host = await ShardHost.open(shardRuntime(storage))

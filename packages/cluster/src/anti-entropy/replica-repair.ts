@@ -4,7 +4,7 @@
  * records, and filled like any other. If no other replica of the shard counts, the replica stays as it is: only reads
  * of the damaged records fail.
  */
-import { shardKey, type CallContext, type ShardId } from '@sectional/core'
+import { SingleRun, shardKey, type CallContext, type ShardId } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import { copyBlob } from '../replicas/blob-copy.ts'
 import type { ReplicaDirectory } from '../replicas/replica-directory.ts'
@@ -38,7 +38,7 @@ export class ReplicaRepair {
   readonly #parts: ReplicaRepairParts
   readonly #damaged = new Map<string, ShardId>()
   readonly #blobs = new Map<string, Promise<void>>()
-  #running: Promise<void> | undefined
+  readonly #repairs = new SingleRun(() => this.#run())
   #timer: Timer | undefined
 
   constructor(parts: ReplicaRepairParts) {
@@ -65,13 +65,13 @@ export class ReplicaRepair {
   /** Call this when the cluster's state, or another cause that prevented a repair, may have changed. */
   advance(): void {
     if (this.#damaged.size === 0 || this.#parts.signal.aborted) return
-    this.#running ??= this.#run().finally(() => { this.#running = undefined })
+    this.#repairs.request()
   }
 
   /** The caller must abort `signal` first. Resolves when no repair is running. */
   async stop(): Promise<void> {
     this.#timer?.cancel()
-    await this.#running
+    await this.#repairs.running
     await Promise.all(this.#blobs.values())
   }
 

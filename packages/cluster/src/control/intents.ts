@@ -3,6 +3,7 @@
  * answered. The deletion is proposed again, by name and incarnation, until the log has it; meanwhile this node hides
  * the database.
  */
+import { SingleRun } from '@sectional/core'
 import { sleep } from '@sectional/runtime'
 import type { Clock, Log } from '@sectional/runtime'
 import type { ClusterState } from './cluster-state.ts'
@@ -27,8 +28,7 @@ export class DeleteIntents {
   readonly #parts: IntentParts
   readonly #pending = new Map<string, DeleteIntent>()
   readonly #stopping = new AbortController()
-  #work: Promise<void> = Promise.resolve()
-  #working = false
+  readonly #proposals = new SingleRun(() => this.#run())
 
   constructor(parts: IntentParts) {
     this.#parts = parts
@@ -58,9 +58,7 @@ export class DeleteIntents {
 
   /** Starts to propose the promised deletions until none is left. */
   start(): void {
-    if (this.#working || this.#pending.size === 0 || this.#stopping.signal.aborted) return
-    this.#working = true
-    this.#work = this.#run().finally(() => { this.#working = false })
+    this.#proposals.request()
   }
 
   /** Removes the intents whose database no longer exists. */
@@ -75,7 +73,7 @@ export class DeleteIntents {
 
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await this.#work
+    await this.#proposals.running
   }
 
   async #run(): Promise<void> {

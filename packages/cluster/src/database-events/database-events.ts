@@ -233,13 +233,12 @@ export class DatabaseEvents {
     if (this.#timer !== undefined || this.#flushing !== undefined || this.#abort.signal.aborted) return
     const { clock } = this.#parts.runtime
     const restMs = this.#flushedAt + this.#options.intervalMs - clock.monotonic()
-    this.#timer = clock.setTimer(Math.max(minMs, restMs), () => {
-      this.#timer = undefined
-      this.#startFlush()
-    })
+    this.#timer = clock.setTimer(Math.max(minMs, restMs), () => this.#startFlush())
   }
 
   #startFlush(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
     this.#flushing = this.#flush().then(succeeded => {
       this.#flushing = undefined
       this.#flushedAt = this.#parts.runtime.clock.monotonic()
@@ -289,8 +288,6 @@ export class DatabaseEvents {
 
   async #recordStanding(recording: Recording): Promise<void> {
     recording.incomplete = true
-    this.#timer?.cancel()
-    this.#timer = undefined
     await this.#flushing
     if (this.#recording !== recording || this.#abort.signal.aborted) return
     this.#startFlush()

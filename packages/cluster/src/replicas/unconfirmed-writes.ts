@@ -1,6 +1,9 @@
 import { shardKey } from '@sectional/core'
 import type { ReplicaCheckpoint, ShardId } from '@sectional/core'
 
+/** A replica that has all changes of these positions has all writes up to that number. */
+export interface ReceiptProof { readonly upTo: number; readonly positions: readonly ReplicaCheckpoint[] }
+
 /** The writes that this node has acknowledged and that one replica has not confirmed. */
 interface Lag {
   /** The stores that are under way, by the number of their write, oldest first. */
@@ -13,8 +16,7 @@ interface Lag {
   missedAt: number
   /** Monotonic time in milliseconds at which the replica was last asked for a proof. */
   askedAt: number
-  /** When the replica has all changes of these positions, it has all writes up to that number. */
-  proof: { readonly upTo: number; readonly positions: readonly ReplicaCheckpoint[] } | undefined
+  proof: ReceiptProof | undefined
 }
 
 /** The lags of the replicas of one shard that have one, by node. */
@@ -104,22 +106,25 @@ export class UnconfirmedWrites {
    * positions of other replicas advance with each write.
    *
    * @param positions returns the positions of all other replicas of the shard
+   * @returns undefined when nothing needs a proof
    */
   async proof(
     shard: ShardId, node: string, positions: () => Promise<readonly ReplicaCheckpoint[]>,
-  ): Promise<readonly ReplicaCheckpoint[]> {
+  ): Promise<ReceiptProof | undefined> {
     const lag = this.#lagsOf(shard).get(node)
-    if (lag === undefined) return []
+    if (lag === undefined || lag.proof !== undefined) return lag?.proof
+    // Two of these may run at once. Each belongs to the writes that were missed when it began.
     const upTo = lag.missedTo
-    return (lag.proof ??= { upTo, positions: await positions() }).positions
+    const made = { upTo, positions: await positions() }
+    return lag.proof ??= made
   }
 
-  /** Records that the replica has all changes of the positions that `proof` returned. */
-  proved(shard: ShardId, node: string): void {
+  /** Records that the replica has all changes of the positions of a proof. */
+  proved(shard: ShardId, node: string, proof: ReceiptProof): void {
     const lags = this.#lagsOf(shard)
     const lag = lags.get(node)
-    if (lag?.proof === undefined) return
-    lag.missedFrom = lag.missedTo > lag.proof.upTo ? lag.proof.upTo + 1 : 0
+    if (lag === undefined || lag.missedFrom === 0 || lag.missedFrom > proof.upTo) return
+    lag.missedFrom = lag.missedTo > proof.upTo ? proof.upTo + 1 : 0
     lag.proof = undefined
     this.#settle(lags, node, lag)
   }

@@ -71,11 +71,12 @@ async function prove(
   const call: CallContext = { timeoutMs: options.stateTimeoutMs, requestId: 'missed-writes' }
   const others = access.peers(access.now(place)).filter(other => other.active && other.node !== node)
   try {
-    const positions = await unconfirmed.proof(place.id, node, () =>
+    const proof = await unconfirmed.proof(place.id, node, () =>
       Promise.all(others.map(other => newestPosition(other.replica, call))))
+    if (proof === undefined) return
     const { seen } = await replica.upkeep.replicaInfo(call)
-    const hasAll = positions.every(({ history, sequence }) => (seen[history] ?? 0) >= sequence)
-    if (hasAll) unconfirmed.proved(place.id, node)
+    const hasAll = proof.positions.every(({ history, sequence }) => (seen[history] ?? 0) >= sequence)
+    if (hasAll) unconfirmed.proved(place.id, node, proof)
   } catch {
     // A replica that does not answer proves nothing. The caller asks again until it gives up.
   }

@@ -3,6 +3,7 @@
  * continue. Lines that find the buffer full, and those of a batch that cannot be written, are lost. Their number is the
  * first line that is written afterwards, and it is counted by a metric and reported in the log.
  */
+import { SingleRun } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
 import { RepeatedLines, sleep, type Counter, type Runtime } from '@sectional/runtime'
 import type { Audit, AuditEvent } from './audit.ts'
@@ -30,7 +31,7 @@ export class AuditStream implements Audit {
   #bytes = 0
   /** Lines that were lost since the last line that was written. */
   #lostCount = 0
-  #writing: Promise<void> | undefined
+  readonly #writing = new SingleRun(() => this.#write())
 
   constructor(parts: AuditStreamParts) {
     const { clock, log, metrics } = parts.runtime
@@ -55,14 +56,15 @@ export class AuditStream implements Audit {
     if (this.#bytes + line.length > options.auditBufferBytes) return this.#lose(1, 'the buffer is full')
     this.#bytes += line.length
     this.#waiting.push(line)
-    this.#writing ??= this.#write().finally(() => { this.#writing = undefined })
+    this.#writing.request()
   }
 
   /** Resolves when the lines are written, or after two seconds. Call this when no more events come. */
   async stop(): Promise<void> {
-    if (this.#writing === undefined) return
+    const { running } = this.#writing
+    if (running === undefined) return
     const late = new AbortController()
-    await Promise.race([this.#writing, sleep(this.#parts.runtime.clock, stopMsMax, late.signal)])
+    await Promise.race([running, sleep(this.#parts.runtime.clock, stopMsMax, late.signal)])
     late.abort()
   }
 

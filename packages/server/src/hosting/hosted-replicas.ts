@@ -5,7 +5,7 @@ import {
   DatabaseMap, databaseOn, shardsOn, type ClusterState, type CommitListener, type DamageListener, type DatabaseRecord,
   type LocalReplicas,
 } from '@sectional/cluster'
-import { ReplicaError, shardKey } from '@sectional/core'
+import { ReplicaError, SingleRun, shardKey } from '@sectional/core'
 import type { ImmediateIndexReads, IndexReplica, ShardId, ShardReplica } from '@sectional/core'
 import { RepeatedLines } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
@@ -62,8 +62,7 @@ export class HostedReplicas implements LocalReplicas {
   #databases: ClusterState['databases'] = DatabaseMap.from([])
   #unsubscribe: () => void = () => {}
   #retry: Timer | undefined
-  #running: Promise<void> | undefined
-  #again = false
+  readonly #reconciliation = new SingleRun(() => this.#reconcile())
   #stopped = false
 
   constructor(parts: HostedReplicasParts) {
@@ -75,15 +74,15 @@ export class HostedReplicas implements LocalReplicas {
   start(source: InventorySource): void {
     this.#source = source
     for (const shard of this.#parts.host.list()) this.#unsettled.set(shardKey(shard), shard)
-    this.#unsubscribe = source.onChange(() => this.#reconcile())
-    this.#reconcile()
+    this.#unsubscribe = source.onChange(() => this.#reconciliation.request())
+    this.#reconciliation.request()
   }
 
   async stop(): Promise<void> {
     this.#stopped = true
     this.#unsubscribe()
     this.#retry?.cancel()
-    await this.#running
+    await this.#reconciliation.running
   }
 
   shards(): readonly ShardId[] {
@@ -205,21 +204,12 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.drop(shard)
   }
 
-  /** Starts a run unless one is running. A change during a run causes another run. */
-  #reconcile(): void {
+  async #reconcile(): Promise<void> {
     if (this.#stopped) return
-    this.#again = true
-    this.#running ??= this.#run().finally(() => { this.#running = undefined })
-  }
-
-  async #run(): Promise<void> {
-    while (this.#again && !this.#stopped) {
-      this.#again = false
-      const settled = await this.#pass()
-      if (settled || this.#stopped) continue
-      this.#retry?.cancel()
-      this.#retry = this.#parts.clock.setTimer(retryMs, () => this.#reconcile())
-    }
+    const settled = await this.#pass()
+    if (settled || this.#stopped) return
+    this.#retry?.cancel()
+    this.#retry = this.#parts.clock.setTimer(retryMs, () => this.#reconciliation.request())
   }
 
   /** Applies what has changed in the metadata. Resolves with whether nothing remains to be done. */

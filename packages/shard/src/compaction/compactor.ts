@@ -1,3 +1,4 @@
+import { SingleRun } from '@sectional/core'
 import type { ShardId } from '@sectional/core'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
@@ -25,7 +26,7 @@ export class Compactor {
   /** Shards that have reached both minimums, by name. They are requested when the timer fires. */
   readonly #due = new Map<string, Entry>()
   #running: { readonly name: string; readonly shard: ShardId; readonly compaction: ShardCompaction } | undefined
-  #work: Promise<void> | undefined
+  readonly #work = new SingleRun(() => this.#run())
   #timer: Timer | undefined
 
   constructor(clock: Clock, log: Log, options: Partial<CompactionOptions> = {}) {
@@ -43,7 +44,7 @@ export class Compactor {
     this.#due.delete(name)
     if (this.#abort.signal.aborted) return
     this.#waiting.set(name, { shard, compacted })
-    this.#work ??= this.#run().finally(() => { this.#work = undefined })
+    this.#work.request()
   }
 
   /** Call this after a write to the shard. Schedules a compaction when both minimums of replaced bodies are reached. */
@@ -82,7 +83,7 @@ export class Compactor {
     this.#abort.abort()
     this.#timer?.cancel()
     this.#waiting.clear()
-    await this.#work
+    await this.#work.running
   }
 
   async #run(): Promise<void> {

@@ -1,3 +1,4 @@
+import { SingleRun } from '@sectional/core'
 import type { Clock, Log, Store, Timer } from '@sectional/runtime'
 import { ShardKeys } from '../records/key-layout.ts'
 import type { ShardDirectory } from './shard-directory.ts'
@@ -21,7 +22,7 @@ interface ReclaimerParts {
 /** Clears the keys of dropped shards in the background. After a failure it tries again after `retryMs`. */
 export class SpaceReclaimer {
   readonly #parts: ReclaimerParts
-  #work: Promise<void> | undefined
+  readonly #work = new SingleRun(() => this.#reclaim())
   #retry: Timer | undefined
 
   constructor(parts: ReclaimerParts) {
@@ -33,14 +34,12 @@ export class SpaceReclaimer {
   start(): void {
     this.#retry?.cancel()
     if (this.#parts.signal.aborted || this.#parts.directory.dropped().length === 0) return
-    this.#work ??= this.#reclaim().finally(() => {
-      this.#work = undefined
-    })
+    this.#work.request()
   }
 
   /** Waits until the space of every shard dropped so far is reclaimed. */
   async done(): Promise<void> {
-    while (this.#work !== undefined) await this.#work
+    await this.#work.running
   }
 
   async #reclaim(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { IndexDefinition } from '@sectional/core'
-import { indexId } from '@sectional/core'
+import { indexId, SingleRun } from '@sectional/core'
 import type { Clock, Log, Random, Storage, Store, Timer, WriteBatch } from '@sectional/runtime'
 import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { scanEntries } from '../records/entry-scan.ts'
@@ -61,7 +61,7 @@ export class IndexStore {
   readonly #unrecorded = new Map<number, { readonly owner: string; readonly id: string }>()
   /** The prefixes of dropped indexes whose keys are not cleared yet. */
   readonly #dropped: Set<number>
-  #clearing: Promise<void> | undefined
+  readonly #clearing = new SingleRun(() => this.#clearAll())
   #retry: Timer | undefined
   #closed = false
   #isDamaged = false
@@ -230,14 +230,14 @@ export class IndexStore {
 
   /** Waits until the keys of all indexes dropped so far are cleared, or clearing them has failed. */
   async cleared(): Promise<void> {
-    while (this.#clearing !== undefined) await this.#clearing
+    await this.#clearing.running
   }
 
   /** Close the indexes of all owners first. */
   async close(): Promise<void> {
     this.#closed = true
     this.#retry?.cancel()
-    await this.#clearing
+    await this.#clearing.running
     await this.store.close()
   }
 
@@ -247,17 +247,8 @@ export class IndexStore {
     return found
   }
 
-  /** Clears dropped indexes, one after the other. What fails is tried again later, or at the next drop or start. */
   #clear(): void {
-    if (this.#closed || this.#dropped.size + this.#unrecorded.size === 0) return
-    this.#clearing ??= this.#clearAll()
-      .catch((error: unknown) => {
-        if (corruptionIn(error) !== undefined) return this.reportDamage(error)
-        this.#parts.log.warn({ error: String(toReplicaError(error)), retryMs: reclaimRetryMs },
-          'the space of dropped indexes could not be reclaimed; it is tried again')
-        this.#retryLater()
-      })
-      .finally(() => { this.#clearing = undefined })
+    if (this.#dropped.size + this.#unrecorded.size > 0) this.#clearing.request()
   }
 
   #retryLater(): void {
@@ -268,13 +259,22 @@ export class IndexStore {
     })
   }
 
+  /** Clears dropped indexes, one after the other. What fails is tried again later, or at the next drop or start. */
   async #clearAll(): Promise<void> {
-    if (this.#unrecorded.size > 0) await this.#recordDropped()
-    for (const prefix of this.#dropped) {
-      if (this.#closed) return
-      await this.store.clear(new IndexKeys(prefix).all())
-      await this.store.write(batch => batch.delete(directoryKeys.dropped(prefix)))
-      this.#dropped.delete(prefix)
+    if (this.#closed) return
+    try {
+      if (this.#unrecorded.size > 0) await this.#recordDropped()
+      for (const prefix of this.#dropped) {
+        if (this.#closed) return
+        await this.store.clear(new IndexKeys(prefix).all())
+        await this.store.write(batch => batch.delete(directoryKeys.dropped(prefix)))
+        this.#dropped.delete(prefix)
+      }
+    } catch (error) {
+      if (corruptionIn(error) !== undefined) return this.reportDamage(error)
+      this.#parts.log.warn({ error: String(toReplicaError(error)), retryMs: reclaimRetryMs },
+        'the space of dropped indexes could not be reclaimed; it is tried again')
+      this.#retryLater()
     }
   }
 }

@@ -51,6 +51,24 @@ describe('the store of indexes', () => {
     expect(clock.pendingTimers).to.equal(0)
   })
 
+  it('reclaims an index that is dropped while the last mark of another one is removed', async () => {
+    const other = 'b'.repeat(32)
+    await store.create(other, definition, 'test', newState('h', 'v')).written
+    const write = store.store.write.bind(store.store)
+    let writes = 0
+    let second: Promise<void> | undefined
+    store.store.write = fill => {
+      const written = write(fill)
+      // The first write records that the index was dropped, the second one removes the mark after its keys.
+      if (++writes === 2) second = store.drop(other, [indexId(definition)])
+      return written
+    }
+    await store.drop(owner, [indexId(definition)])
+    await store.cleared()
+    await second
+    await expectNoStrays(0)
+  })
+
   function create(): { readonly written: Promise<void> } {
     return store.create(owner, definition, 'test', newState('h', 'v'))
   }

@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { ManualClock, MemoryLog, MemoryStorage } from '@sectional/runtime'
+import { ControlStore } from '../../src/control/control-store.ts'
+import { DeleteIntents } from '../../src/control/intents.ts'
+
+/** More turns than an intent needs from its decision until it is removed from the disk. */
+const turnsMax = 12
+
+describe('a promised deletion', () => {
+  it('is carried out, in whichever turn it is promised while the last earlier one ends', async () => {
+    for (let turns = 0; turns <= turnsMax; turns++) {
+      const store = await ControlStore.open(new MemoryStorage())
+      const submitted: string[] = []
+      const decided = Promise.withResolvers<{ readonly kind: 'done' }>()
+      const intents = new DeleteIntents({
+        clock: new ManualClock(), log: new MemoryLog(), store, retryMs: 1000, onChange: () => {},
+        submit: async command => {
+          submitted.push((command as { readonly name: string }).name)
+          return await decided.promise
+        },
+      })
+      await intents.add({ name: 'first', incarnation: '1' })
+      decided.resolve({ kind: 'done' })
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+      await intents.add({ name: 'second', incarnation: '2' })
+      await new Promise(resolve => setImmediate(resolve))
+      expect(submitted, `after ${turns} turns`).to.deep.equal(['first', 'second'])
+      expect(intents.size).to.equal(0)
+      await intents.stop()
+      await store.store.close()
+    }
+  })
+})
