@@ -5,15 +5,17 @@ import { DeleteIntents } from '../../src/control/intents.ts'
 
 /** More turns than an intent needs from its decision until it is removed from the disk. */
 const turnsMax = 12
+const retryMs = 1000
 
 describe('a promised deletion', () => {
   it('is carried out, in whichever turn it is promised while the last earlier one ends', async () => {
     for (let turns = 0; turns <= turnsMax; turns++) {
+      const clock = new ManualClock()
       const store = await ControlStore.open(new MemoryStorage())
       const submitted: string[] = []
       const decided = Promise.withResolvers<{ readonly kind: 'done' }>()
       const intents = new DeleteIntents({
-        clock: new ManualClock(), log: new MemoryLog(), store, retryMs: 1000, onChange: () => {},
+        clock, log: new MemoryLog(), store, retryMs, onChange: () => {},
         submit: async command => {
           submitted.push((command as { readonly name: string }).name)
           return await decided.promise
@@ -23,7 +25,7 @@ describe('a promised deletion', () => {
       decided.resolve({ kind: 'done' })
       for (let turn = 0; turn < turns; turn++) await Promise.resolve()
       await intents.add({ name: 'second', incarnation: '2' })
-      await new Promise(resolve => setImmediate(resolve))
+      await clock.advance(2 * retryMs)
       expect(submitted, `after ${turns} turns`).to.deep.equal(['first', 'second'])
       expect(intents.size).to.equal(0)
       await intents.stop()
