@@ -3,13 +3,15 @@
  * so a node behaves the same in a process of its own, in a test and in the simulator.
  */
 import {
-  AntiEntropy, ControlPlaneNode, DatabaseEvents, DesignChangeNotices, Upkeep, UserDatabases,
-  createCoordinator, databaseEventsDeclarations, defaultControlPlaneOptions, designDocumentDeclarations,
-  userDatabasesDeclarations,
+  AntiEntropy, BackgroundIndexes, ControlPlaneNode, DatabaseEvents, DesignChangeNotices, Upkeep, UserDatabases,
+  backgroundIndexDeclarations, createCoordinator, databaseEventsDeclarations, defaultControlPlaneOptions,
+  designDocumentDeclarations, userDatabasesDeclarations,
   type AntiEntropyOptions, type ControlPlane, type ControlPlaneOptions, type ControlPlaneParts, type Coordinator,
   type CoordinatorNode, type CoordinatorOptions, type IndexDirectory, type ReplicaDirectory,
 } from '@sectional/cluster'
-import { answerNodeQuestion, AuditStream, createHttpApi, httpDeclarations, type NodeInformation } from '@sectional/http'
+import {
+  answerNodeQuestion, AuditStream, createHttpApi, definitionsOf, httpDeclarations, type NodeInformation,
+} from '@sectional/http'
 import { createPeerNetwork, type RpcLimits, type SealFrames } from '@sectional/rpc'
 import type { HttpServer, Runtime } from '@sectional/runtime'
 import { reduceDeclarations, ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
@@ -85,7 +87,7 @@ export interface Node {
 const secretBytes = 32
 const liveDeclarations = {
   ...httpDeclarations, ...databaseEventsDeclarations, ...designDocumentDeclarations, ...reduceDeclarations,
-  ...userDatabasesDeclarations,
+  ...userDatabasesDeclarations, ...backgroundIndexDeclarations,
 }
 
 export function createNode(runtime: Runtime, parts: NodeParts): Node {
@@ -185,7 +187,7 @@ class ComposedNode implements Node {
       indexes: shard => hosted.planned(shard) && indexes(shard),
       answer: (question, argument) => this.#answer(control, nodeInformation, question, argument),
       renewReplicas: () => hosted.renew(),
-      onDesignChange: incarnation => coordinator.designChanged(incarnation),
+      onDesignChange: incarnation => designChanged(incarnation),
     })
     this.#control = control
     const metadata = seams.control?.(control) ?? control
@@ -202,8 +204,17 @@ class ComposedNode implements Node {
     this.#coordinator = coordinator
 
     const designChanges: DesignChangeNotices = new DesignChangeNotices({
-      control, local: hosted, peers: network, onChange: incarnation => coordinator.designChanged(incarnation),
+      control, local: hosted, peers: network, onChange: incarnation => designChanged(incarnation),
     })
+    const backgroundIndexes = new BackgroundIndexes({
+      runtime, control, local: hosted, coordinator, indexes,
+      definitionsOf: ({ body }, db) => definitionsOf(body, db),
+      enabled: () => this.#liveOptions.updatesIndexes,
+    })
+    const designChanged = (incarnation: string): void => {
+      coordinator.designChanged(incarnation)
+      backgroundIndexes.designChanged(incarnation)
+    }
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
     const databaseEvents = new DatabaseEvents({
       runtime, control: metadata, local: hosted, coordinator,
@@ -213,12 +224,13 @@ class ComposedNode implements Node {
     const userDatabases = this.#createUserDatabases(metadata, coordinator)
     this.#closers.push(
       () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(),
-      () => designChanges.stop(), () => upkeep.stop(), () => databaseEvents.stop(),
+      () => designChanges.stop(), () => backgroundIndexes.stop(), () => upkeep.stop(), () => databaseEvents.stop(),
       () => userDatabases.stop(),
     )
     // Both must follow the metadata from its first state on: a replica that may have missed writes must not decide any.
     hosted.start(control)
     designChanges.start()
+    backgroundIndexes.start()
     antiEntropy.start()
     await control.start()
     this.#assertWanted()

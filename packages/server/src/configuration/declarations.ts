@@ -1,7 +1,7 @@
 /** All options of a node: the combined tables of the packages. */
 import {
-  controlDeclarations, databaseDeclarations, databaseEventsDeclarations, designDocumentDeclarations,
-  userDatabasesDeclarations,
+  backgroundIndexDeclarations, controlDeclarations, databaseDeclarations, databaseEventsDeclarations,
+  designDocumentDeclarations, userDatabasesDeclarations,
 } from '@sectional/cluster'
 import type { Option } from '@sectional/core/options'
 import {
@@ -16,7 +16,7 @@ import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 const tables = [
   nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, httpsDeclarations,
   databaseEventsDeclarations, userDatabasesDeclarations, designDocumentDeclarations, reduceDeclarations,
-  compactionDeclarations, indexDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
+  compactionDeclarations, indexDeclarations, backgroundIndexDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
 ]
 
 /** A section with arbitrary keys. A change over HTTP applies to all nodes, as for an option that is `clusterWide`. */

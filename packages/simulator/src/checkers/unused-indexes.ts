@@ -1,10 +1,11 @@
 /** Indexes of definitions that no design document has any more. */
 import { MemoryStorage } from '@sectional/runtime'
+import type { MemoryDisk } from '@sectional/runtime'
 import { indexStoreName, readIndexStore } from '@sectional/server'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { Answer } from '../world/answer.ts'
 import type { World } from '../world/world.ts'
-import { isDamage } from './disk-contents.ts'
+import { diskCall, isDamage, openDisk } from './disk-contents.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
 import { usedQueryIndexes, usedViews } from './used-views.ts'
 
@@ -41,7 +42,6 @@ export async function unusedIndexes(
 ): Promise<Findings> {
   const used = new Set([...databases.values()]
     .flatMap(final => [...usedViews(final), ...usedQueryIndexes(final)].map(({ index }) => index)))
-  const histories = new Set([...databases.values()].flatMap(({ replicas }) => replicas.map(({ history }) => history)))
   const findings: string[] = []
   for (const { disk, name } of nodes) {
     const store = await new MemoryStorage(disk.copy()).open(indexStoreName)
@@ -52,6 +52,7 @@ export async function unusedIndexes(
     })
     if (contents === undefined) continue
     const { indexes, strays } = contents
+    const histories = await historiesOn(disk)
     findings.push(...indexes.flatMap(({ owner, id }) => [
       ...(used.has(id) ? [] : [`${name} has the index ${id}, which no design document defines`]),
       ...(histories.has(owner) ? [] : [`${name} has an index of ${owner}, which is no replica`]),
@@ -59,4 +60,12 @@ export async function unusedIndexes(
     if (strays.length > 0) findings.push(`${name} has ${strays.length} records of no index`)
   }
   return findings
+}
+
+/** Returns the histories of the replicas of a disk. Drills may have replaced those that the run ended with. */
+async function historiesOn(disk: MemoryDisk): Promise<ReadonlySet<string>> {
+  const host = await openDisk(disk)
+  const infos = await Promise.all(host.list().map(async shard =>
+    (await host.open(shard)).upkeep.replicaInfo(diskCall)))
+  return new Set(infos.map(({ history }) => history))
 }

@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import type { IndexDefinition } from '@sectional/core'
+import { DesignDocument, DesignDocuments } from '../../src/contracts/design-document.ts'
+import { defaultBackgroundIndexOptions } from '../../src/views/background-index-options.ts'
+import { BackgroundIndexes } from '../../src/views/background-indexes.ts'
+import { definition, IndexWorld } from './index-world.ts'
+
+const node = 'a'
+const { delayMs } = defaultBackgroundIndexOptions
+
+describe('indexes in the background', () => {
+  let world: IndexWorld
+  let documents: DesignDocuments
+  let enabled: boolean
+  let updates: BackgroundIndexes
+  /** Number of times at which definitions were read. */
+  let looked: number
+
+  beforeEach(() => {
+    world = new IndexWorld()
+    documents = designed({})
+    enabled = true
+    looked = 0
+    updates = new BackgroundIndexes({
+      runtime: world.runtime(node), control: { node, state: () => world.state() },
+      local: {
+        onCommit: listener => world.onCommit(node, listener),
+        shards: () => world.db.shards.map(({ range }) => ({ incarnation: world.db.incarnation, range })),
+      },
+      coordinator: { designDocuments: async () => documents },
+      indexes: shard => world.indexesOn(node, shard),
+      definitionsOf: (): readonly IndexDefinition[] => {
+        looked++
+        return [definition, { ...definition }]
+      },
+      enabled: () => enabled,
+    })
+    updates.start()
+  })
+
+  afterEach(async () => {
+    await updates.stop()
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
+
+  it('are up to date some seconds after a change, without a query', async () => {
+    await world.write([{ id: 'one', keys: [1], value: 1 }])
+    expect(await known()).to.deep.equal([])
+    await world.clock.advance(delayMs)
+    const first = await known()
+    expect(first).not.to.deep.equal([])
+    await world.write([{ id: 'one', keys: [2], value: 1 }])
+    await world.clock.advance(delayMs)
+    expect(await known()).to.deep.equal(first.map(sequence => sequence + 1))
+  })
+
+  it('are built on all replicas of the node when a design document has changed', async () => {
+    await world.write([{ id: 'one', keys: [1], value: 1 }])
+    enabled = false
+    await world.clock.advance(2 * delayMs)
+    enabled = true
+    updates.designChanged(world.db.incarnation)
+    await world.clock.advance(delayMs)
+    expect(await known()).to.have.lengthOf(world.db.shards.length)
+  })
+
+  it('are left to queries when the option or the design document says so', async () => {
+    enabled = false
+    await world.write([{ id: 'one', keys: [1], value: 1 }])
+    await world.clock.advance(2 * delayMs)
+    enabled = true
+    documents = designed({ autoupdate: false })
+    await world.write([{ id: 'two', keys: [1], value: 1 }])
+    await world.clock.advance(2 * delayMs)
+    expect(await known()).to.deep.equal([])
+    expect(looked).to.equal(0)
+  })
+
+  it('end at the stop of the node although a build does not', async () => {
+    world.holdBuilds(node)
+    await world.write([{ id: 'one', keys: [1], value: 1 }])
+    await world.clock.advance(delayMs)
+    const stopped = updates.stop()
+    await world.during(stopped)
+    world.releaseBuilds(node)
+  })
+
+  /** Returns the sequences of the indexes that exist on the node. */
+  async function known(): Promise<readonly number[]> {
+    return (await world.positionsOn(node)).filter(sequence => sequence !== undefined)
+  }
+})
+
+function designed(members: object): DesignDocuments {
+  const document = new DesignDocument('_design/d', '1-a', Buffer.from(JSON.stringify(members)))
+  return new DesignDocuments([[document.id, document]])
+}
