@@ -202,25 +202,16 @@ class ComposedNode implements Node {
     })
 
     this.#coordinator = coordinator
-
     const designChanges: DesignChangeNotices = new DesignChangeNotices({
       control, local: hosted, peers: network, onChange: incarnation => designChanged(incarnation),
     })
-    const backgroundIndexes = new BackgroundIndexes({
-      runtime, control, local: hosted, coordinator, indexes,
-      definitionsOf: ({ body }, db) => definitionsOf(body, db),
-      enabled: () => this.#liveOptions.updatesIndexes,
-    })
+    const backgroundIndexes = this.#createBackgroundIndexes(control, hosted, coordinator, indexes)
     const designChanged = (incarnation: string): void => {
       coordinator.designChanged(incarnation)
       backgroundIndexes.designChanged(incarnation)
     }
     const upkeep = new Upkeep({ runtime, control, replicas, local: hosted, coordinator })
-    const databaseEvents = new DatabaseEvents({
-      runtime, control: metadata, local: hosted, coordinator,
-      enabled: () => this.#liveOptions.recordDatabaseEvents,
-      replicas: () => this.#liveOptions.replicasPerShard,
-    })
+    const databaseEvents = this.#createDatabaseEvents(metadata, hosted, coordinator)
     const userDatabases = this.#createUserDatabases(metadata, coordinator)
     this.#closers.push(
       () => hosted.stop(), () => control.stop(), () => antiEntropy.stop(), () => coordinator.stop(),
@@ -335,6 +326,24 @@ class ComposedNode implements Node {
       onDesignWritten: incarnation => designChanges().announce(incarnation),
       onMissed: (shard, node) => antiEntropy.reportMissed(shard, node),
       onSynchronize: db => antiEntropy.synchronize(db),
+    })
+  }
+
+  #createBackgroundIndexes(
+    control: ControlPlane, hosted: HostedReplicas, coordinator: Coordinator, indexes: (shard: ShardId) => IndexReplica,
+  ): BackgroundIndexes {
+    return new BackgroundIndexes({
+      runtime: this.#runtime, control, local: hosted, coordinator, indexes,
+      definitionsOf: ({ body }, db) => definitionsOf(body, db),
+      enabled: () => this.#liveOptions.updatesIndexes,
+    })
+  }
+
+  #createDatabaseEvents(control: ControlPlane, hosted: HostedReplicas, coordinator: Coordinator): DatabaseEvents {
+    return new DatabaseEvents({
+      runtime: this.#runtime, control, local: hosted, coordinator,
+      enabled: () => this.#liveOptions.recordDatabaseEvents,
+      replicas: () => this.#liveOptions.replicasPerShard,
     })
   }
 

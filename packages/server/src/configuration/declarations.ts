@@ -16,7 +16,8 @@ import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 const tables = [
   nodeDeclarations, controlDeclarations, databaseDeclarations, httpDeclarations, httpsDeclarations,
   databaseEventsDeclarations, userDatabasesDeclarations, designDocumentDeclarations, reduceDeclarations,
-  compactionDeclarations, indexDeclarations, backgroundIndexDeclarations, processDeclarations, connectionDeclarations, sandboxDeclarations,
+  compactionDeclarations, indexDeclarations, backgroundIndexDeclarations, processDeclarations, connectionDeclarations,
+  sandboxDeclarations,
 ]
 
 /** A section with arbitrary keys. A change over HTTP applies to all nodes, as for an option that is `clusterWide`. */
