@@ -27,6 +27,8 @@ const batchChunks = 4
 const slotChunks = 4096
 const slots = 65_536
 const entryPage = 512
+/** Ranges whose removal has failed and is tried again. */
+const remainsMax = 100
 /** Bytes of the kind and the term, which follow the checksum. */
 const entryHeaderBytes = 9
 const entryKinds = ['command', 'configuration', 'noop'] as const
@@ -71,6 +73,8 @@ export class RaftStorage {
   #slot = 0
   #lastSlot = 0
   #removing: Promise<void> = Promise.resolve()
+  /** The ranges that are not removed yet. */
+  readonly #remains: Range[] = []
 
   constructor(store: Store) {
     this.#store = store
@@ -180,7 +184,8 @@ export class RaftStorage {
   idle(): Promise<void> { return this.#removing }
 
   /**
-   * Removes in the background what the snapshot has replaced. The next start removes what a failed removal left behind.
+   * Removes in the background what the snapshot has replaced. What a failed removal leaves behind is removed together
+   * with what the next snapshot replaces, or at the next start.
    */
   #tookEffect({ slot }: StagedSnapshot, baseIndex: number): void {
     const replaced = { slot: this.#slot, firstIndex: this.#firstIndex }
@@ -191,7 +196,15 @@ export class RaftStorage {
   }
 
   #remove(range: Range): void {
-    this.#removing = this.#removing.then(() => this.#store.clear(range)).catch(() => {})
+    if (this.#remains.length < remainsMax) this.#remains.push(range)
+    this.#removing = this.#removing.then(() => this.#removeAll()).catch(() => {})
+  }
+
+  async #removeAll(): Promise<void> {
+    while (this.#remains.length > 0) {
+      await this.#store.clear(this.#remains[0]!)
+      this.#remains.shift()
+    }
   }
 
   async #loadSnapshot(record: SnapshotRecord): Promise<RaftSnapshot> {

@@ -19,3 +19,26 @@ describe('a view of the stored metadata log', () => {
     expect([1, 2, 3].map(index => view().term(index))).to.deep.equal([3, 3, undefined])
   })
 })
+
+describe('snapshots in the stored metadata log', () => {
+  it('are removed when the disk works again, after the removal of one has failed', async () => {
+    const disk = new MemoryDisk()
+    const storage = new RaftStorage(await new MemoryStorage(disk).open(controlStoreName))
+    await storage.load()
+    const replace = async (index: number, failing = false): Promise<void> => {
+      const staged = await storage.stageSnapshot({
+        index, term: 1, configuration: { voters: ['a'], learners: [] }, state: Buffer.from('state'), checksum: null,
+      })
+      await storage.writeSnapshot(staged, { index, term: 1 })
+      if (failing) disk.setFaults({ failWrite: () => 'full' })
+      await storage.idle()
+      disk.setFaults({})
+    }
+    const chunks = (): number => disk.entries(controlStoreName).filter(([key]) => key.startsWith('c')).length
+    await replace(1)
+    await replace(2, true)
+    expect(chunks()).to.equal(2)
+    await replace(3)
+    expect(chunks()).to.equal(1)
+  })
+})

@@ -7,6 +7,8 @@ export const groupBytesMax = 4 * 1024 * 1024
 /** When this many operations or bytes are waiting, `write` rejects with `overloaded`. */
 export const queuedOperationsMax = 128 * 1024
 export const queuedBytesMax = 64 * 1024 * 1024
+/** `clear` deletes up to this many keys in one batch, so that the writes beside it need not wait long. */
+export const clearPageKeys = 250
 
 /** The operations of one batch: `values[i]` belongs to `keys[i]`, and null deletes the key. */
 export interface BatchOperations {
@@ -146,7 +148,11 @@ export abstract class GroupCommitStore implements Store {
   protected abstract _iterate(range: Range, options: IterateOptions): StoreIterator
   /** The snapshot throws and rejects with StorageError only. */
   protected abstract _snapshot(): StoreSnapshot
-  protected abstract _clear(range: Range): Promise<void>
+  /** The maximum number of keys that the next batch of a `clear` deletes. */
+  protected _clearPageKeys(): number {
+    return clearPageKeys
+  }
+
   protected abstract _approximateSize(range: Range): Promise<number>
   protected abstract _compact(range: Range): Promise<void>
   protected abstract _close(): Promise<void>
@@ -232,11 +238,31 @@ export abstract class GroupCommitStore implements Store {
     }
   }
 
-  async clear(range: Range): Promise<void> {
-    // Recover first, because nothing may be written after the remains of a failed batch.
-    if (this.#mustRecover) await this.write(() => {})
-    this.#assertOpen()
-    await this.#mapped(this._clear(range))
+  async clear({ gte, lt }: Range, signal?: AbortSignal): Promise<void> {
+    // Wait for the writes before, and recover if one has failed: what the disk has of it can be found only then.
+    await this.write(() => {})
+    let from = gte
+    for (;;) {
+      if (signal?.aborted === true) throw new StorageError('closed', `the clear of a range of ${this.name} was ended`)
+      const keys = await this.#nextKeys({ gte: from, lt })
+      if (keys.length === 0) return
+      await this.write(batch => { for (const key of keys) batch.delete(key) })
+      from = `${keys.at(-1)}\0`
+    }
+  }
+
+  async #nextKeys(range: Range): Promise<string[]> {
+    const iterator = this.iterate(range, { values: false, limit: this._clearPageKeys() })
+    try {
+      return (await iterator.next(clearPageKeys)).map(([key]) => key)
+    } catch (error) {
+      const mapped = this._toStorageError(error)
+      if (mapped.code !== 'closed') throw mapped
+      // A recovery ends the iterators of a store that stays open.
+      throw this.#closedBy ?? new StorageError('io', `the store ${this.name} was opened again`, { cause: error })
+    } finally {
+      await iterator.close()
+    }
   }
 
   async approximateSize(range: Range): Promise<number> {

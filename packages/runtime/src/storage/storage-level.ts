@@ -248,16 +248,6 @@ class LevelStore extends GroupCommitStore {
     return new LevelStoreSnapshot(this.#db)
   }
 
-  /**
-   * Clears a range durably. LevelDB writes the deletions without fsync, and a later fsync covers only the current log
-   * file. Flushing the memory table, which every compaction does first, puts them into synced tables, whichever log
-   * contained them.
-   */
-  protected override async _clear({ gte, lt }: Range): Promise<void> {
-    await this.#db.clear({ gte, lt })
-    if (this.#durability !== undefined) await this.#db.compactRange(gte, gte)
-  }
-
   protected override _approximateSize({ gte, lt }: Range): Promise<number> {
     return this.#db.approximateSize(gte, lt)
   }

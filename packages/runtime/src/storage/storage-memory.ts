@@ -26,10 +26,10 @@ export interface DiskFaults {
   /** Fails the recovery of a store after a failed batch. */
   readonly failRecovery?: (store: string) => 'full' | 'io' | undefined
   /**
-   * Milliseconds between deleting the two halves of a cleared range; a crash in between leaves the second half. Needs a
-   * clock.
+   * The maximum number of keys that the next batch of a clear deletes. With a small number, a crash or a failure can
+   * leave a part of a small range.
    */
-  readonly clearPauseMs?: (store: string) => number
+  readonly clearPageKeys?: (store: string) => number
   /**
    * Milliseconds that a read of a page or of several keys takes; what it finds was there at some moment in between.
    * Needs a clock.
@@ -396,21 +396,8 @@ class MemoryStore extends GroupCommitStore {
     return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, assertReadable, delay)
   }
 
-  protected override async _clear(range: Range): Promise<void> {
-    this.#disk.journal(this.name)?.reset()
-    const keys = Array.from(this.#data.snapshot().ascending(range.gte, range.lt), ([key]) => key)
-    const pauseMs = keys.length > 1 ? this.#disk.faults.clearPauseMs?.(this.name) ?? 0 : 0
-    const first = pauseMs > 0 ? keys.length >> 1 : keys.length
-    this.#deleteAll(keys.slice(0, first))
-    if (first === keys.length) return
-    await this.#pause(pauseMs)
-    this.#assertAlive()
-    this.#deleteAll(keys.slice(first))
-  }
-
-  #deleteAll(keys: readonly string[]): void {
-    this.#unsynced?.add({ keys }, this.#now(), false)
-    for (const key of keys) this.#data.delete(key)
+  protected override _clearPageKeys(): number {
+    return Math.min(super._clearPageKeys(), this.#disk.faults.clearPageKeys?.(this.name) ?? Number.POSITIVE_INFINITY)
   }
 
   /** Waits; ends early at a crash. */

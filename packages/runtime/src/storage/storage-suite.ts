@@ -3,7 +3,7 @@
  * `@sectional/runtime/storage-suite`.
  */
 import assert from 'node:assert/strict'
-import { queuedBytesMax } from './group-commit-store.ts'
+import { clearPageKeys, queuedBytesMax } from './group-commit-store.ts'
 import { lastKey, StorageError } from './storage.ts'
 import type { Range, Storage, Store, StoreEntry, StoreIterator, StoreOptions } from './storage.ts'
 
@@ -14,6 +14,8 @@ export interface StorageSuiteOptions {
   readonly destroy: (storage: Storage) => Promise<void>
   /** Removes the last durable write of a closed store from its disk. */
   readonly loseLastWrite: (storage: Storage, store: string) => Promise<void>
+  /** Makes the disk refuse all writes with `io`, or accept them again. */
+  readonly refuseWrites: (storage: Storage, refused: boolean) => Promise<void>
 }
 
 const everything: Range = { gte: '', lt: lastKey }
@@ -57,6 +59,16 @@ class Fixture {
 
   loseLastWrite(): Promise<void> {
     return this.#options.loseLastWrite(this.storage, 'documents')
+  }
+
+  /** Runs while the disk refuses all writes. */
+  async whileRefused(run: () => Promise<void>): Promise<void> {
+    await this.#options.refuseWrites(this.storage, true)
+    try {
+      await run()
+    } finally {
+      await this.#options.refuseWrites(this.storage, false)
+    }
   }
 
   puts(entries: readonly (readonly [string, string])[]): Promise<void> {
@@ -361,6 +373,42 @@ function ranges(fixture: Fixture): void {
     assert.deepEqual(await fixture.list(), ['a=', 'c='])
     await fixture.reopen()
     assert.deepEqual(await fixture.list(), ['a=', 'c='])
+  })
+
+  it('are cleared when they have more keys than a batch of the clear deletes', async () => {
+    const keys = Array.from({ length: 2 * clearPageKeys + 2 }, (_, index) => `b${index}`)
+    await fixture.puts(['a', ...keys, 'c'].map(key => [key, '']))
+    await fixture.store.clear({ gte: 'b', lt: 'c' })
+    assert.deepEqual(await fixture.list(), ['a=', 'c='])
+  })
+
+  it('are cleared of the writes that were called before', async () => {
+    const writing = fixture.puts([['a', ''], ['b', '']])
+    await fixture.store.clear({ gte: 'b', lt: 'c' })
+    await writing
+    assert.deepEqual(await fixture.list(), ['a='])
+  })
+
+  it('are left as they are when the signal has aborted', async () => {
+    await fixture.puts([['b', '']])
+    const ended = new AbortController()
+    const clearing = outcome(fixture.store.clear(everything, ended.signal))
+    ended.abort()
+    assert.equal(await clearing, 'closed')
+    assert.deepEqual(await fixture.list(), ['b='])
+  })
+
+  it('whose clear fails can be cleared later, and no write after the failure is lost', async () => {
+    await fixture.puts(['a', 'b1', 'b2', 'c'].map(key => [key, '']))
+    await fixture.whileRefused(async () => {
+      assert.equal(await outcome(fixture.store.clear({ gte: 'b', lt: 'c' })), 'io')
+      assert.equal(fixture.store.failures, 1)
+    })
+    await fixture.puts([['d', '']])
+    await fixture.reopen()
+    assert.deepEqual(await fixture.list(), ['a=', 'b1=', 'b2=', 'c=', 'd='])
+    await fixture.store.clear({ gte: 'b', lt: 'c' })
+    assert.deepEqual(await fixture.list(), ['a=', 'c=', 'd='])
   })
 
   it('have an estimated size, and keep their contents when compacted', async () => {

@@ -109,8 +109,14 @@ export interface Store {
    * the values that it shows, so close it soon. Closing the store ends it.
    */
   snapshot(): StoreSnapshot
-  /** Deletes a range; as durable as a write when resolved. Not atomic, but safe to repeat. */
-  clear(range: Range): Promise<void>
+  /**
+   * Deletes a range, in batches that are written like those of `write`, behind the writes that were called before. As
+   * durable as a write when resolved. Not atomic, but safe to repeat. A key that is put into the range meanwhile may be
+   * deleted or not.
+   * @param signal ends the work between two batches
+   * @throws StorageError like `write`; `closed` when the signal has aborted
+   */
+  clear(range: Range, signal?: AbortSignal): Promise<void>
   /** Returns the approximate number of bytes of a range on disk. */
   approximateSize(range: Range): Promise<number>
   /** Rewrites a range to reclaim space. Slow; runs in the background of the store. */

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +27,10 @@ storageSuite('LevelStorage', {
       const at = bytes.indexOf('b\x012')
       if (at >= 0) await truncate(join(directory, file), at)
     }
+  },
+  refuseWrites: async (_, refused) => {
+    const limit = `--fsize=${refused ? 0 : 'unlimited'}:unlimited`
+    execFileSync('prlimit', ['--pid', String(process.pid), limit])
   },
 })
 
@@ -58,6 +62,14 @@ describe('LevelStorage', () => {
       `ulimit -f 1024; exec "${process.execPath}" --disable-warning=ExperimentalWarning "${child}" "${directory}" 65536`
     const { stdout } = await promisify(execFile)('sh', ['-c', command])
     expect(JSON.parse(stdout)).to.deep.equal({ acknowledged: 60, failures: Array(6).fill('io'), lost: [] })
+  })
+
+  it('loses no acknowledged write after a clear that the disk has cut off', async () => {
+    const child = fileURLToPath(new URL('torn-clear.child.ts', import.meta.url))
+    const { stdout } = await promisify(execFile)(
+      process.execPath, ['--disable-warning=ExperimentalWarning', child, directory],
+    )
+    expect(JSON.parse(stdout)).to.deep.equal({ cleared: 'io', failures: 1, lost: [], left: 0 })
   })
 
   it('is not closed by a disk that refuses to reopen it after a failed write', async () => {

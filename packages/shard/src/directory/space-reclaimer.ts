@@ -50,17 +50,19 @@ export class SpaceReclaimer {
           if (signal.aborted) return
           const range = ShardKeys.shards(run[0], run.at(-1) ?? run[0])
           const bytes = await store.approximateSize(range)
-          await store.clear(range)
+          await store.clear(range, signal)
           await directory.reclaimed(run)
           onCleared()
           if (bytes >= compactedBytesMin) await store.compact(range)
         }
       }
     } catch (error) {
+      // The next start clears the rest.
+      if (signal.aborted) return
       log.warn(
         { error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later',
       )
-      if (!signal.aborted) this.#retry = clock.setTimer(retryMs, () => this.start())
+      this.#retry = clock.setTimer(retryMs, () => this.start())
     }
   }
 }

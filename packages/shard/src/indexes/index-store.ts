@@ -63,7 +63,7 @@ export class IndexStore {
   readonly #dropped: Set<number>
   readonly #clearing = new SingleRun(() => this.#clearAll())
   #retry: Timer | undefined
-  #closed = false
+  readonly #closed = new AbortController()
   #isDamaged = false
 
   private constructor(store: Store, nextPrefix: number, dropped: readonly number[], parts: StoreParts) {
@@ -127,7 +127,7 @@ export class IndexStore {
 
   /** Call this when the files of the store were found to be damaged. */
   reportDamage(error: unknown): void {
-    if (this.#isDamaged || this.#closed) return
+    if (this.#isDamaged || this.#closed.signal.aborted) return
     this.#isDamaged = true
     reportStore(this.#parts, error)
     this.#markDamaged()
@@ -235,7 +235,7 @@ export class IndexStore {
 
   /** Close the indexes of all owners first. */
   async close(): Promise<void> {
-    this.#closed = true
+    this.#closed.abort()
     this.#retry?.cancel()
     await this.#clearing.running
     await this.store.close()
@@ -252,7 +252,7 @@ export class IndexStore {
   }
 
   #retryLater(): void {
-    if (this.#closed) return
+    if (this.#closed.signal.aborted) return
     this.#retry ??= this.#parts.clock.setTimer(reclaimRetryMs, () => {
       this.#retry = undefined
       this.#clear()
@@ -261,16 +261,18 @@ export class IndexStore {
 
   /** Clears dropped indexes, one after the other. What fails is tried again later, or at the next drop or start. */
   async #clearAll(): Promise<void> {
-    if (this.#closed) return
+    if (this.#closed.signal.aborted) return
     try {
       if (this.#unrecorded.size > 0) await this.#recordDropped()
       for (const prefix of this.#dropped) {
-        if (this.#closed) return
-        await this.store.clear(new IndexKeys(prefix).all())
+        if (this.#closed.signal.aborted) return
+        await this.store.clear(new IndexKeys(prefix).all(), this.#closed.signal)
         await this.store.write(batch => batch.delete(directoryKeys.dropped(prefix)))
         this.#dropped.delete(prefix)
       }
     } catch (error) {
+      // The next start clears the rest.
+      if (this.#closed.signal.aborted) return
       if (corruptionIn(error) !== undefined) return this.reportDamage(error)
       this.#parts.log.warn({ error: String(toReplicaError(error)), retryMs: reclaimRetryMs },
         'the space of dropped indexes could not be reclaimed; it is tried again')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ManualClock, MemoryLog, MemoryStorage, SeededRandom, StorageError } from '@sectional/runtime'
+import { ManualClock, MemoryDisk, MemoryLog, MemoryStorage, SeededRandom, StorageError } from '@sectional/runtime'
 import { ShardKeys } from '../../src/records/key-layout.ts'
 import { ShardDirectory, shardName } from '../../src/directory/shard-directory.ts'
 import { SpaceReclaimer } from '../../src/directory/space-reclaimer.ts'
@@ -47,6 +47,30 @@ describe('the reclaimer of space', () => {
     reclaimer.start()
     await reclaimer.done()
     abort.abort()
+    expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('stops in the middle of a shard when the node stops', async () => {
+    const clock = new ManualClock()
+    const disk = new MemoryDisk(clock)
+    const store = await new MemoryStorage(disk).open('documents')
+    const directory = await ShardDirectory.open(store, new SeededRandom(1))
+    const entry = await directory.add(shardA, false)
+    const keys = new ShardKeys(entry.prefix)
+    await store.write(batch => { for (let number = 1; number <= 9; number++) batch.put(keys.body(number), Buffer.of(1)) })
+    await directory.drop(shardName(shardA), entry)
+    disk.setFaults({ clearPageKeys: () => 1, syncDelayMs: () => 10 })
+    const abort = new AbortController()
+    const log = new MemoryLog()
+    const reclaimer = new SpaceReclaimer({ store, directory, clock, log, onCleared: () => {}, signal: abort.signal })
+    reclaimer.start()
+    await clock.advance(25)
+    abort.abort()
+    await clock.advance(10)
+    await reclaimer.done()
+    expect((await store.iterate(keys.all()).next(10)).length).to.equal(6)
+    expect(directory.dropped()).to.deep.equal([entry.prefix])
+    expect(log.messages('warn')).to.deep.equal([])
     expect(clock.pendingTimers).to.equal(0)
   })
 })

@@ -18,8 +18,8 @@ export interface DiskTrouble {
   store: string | undefined
 }
 
-const clearInTwoChance = 0.5
-const clearPauseMsMax = 3000
+const clearInStepsChance = 0.5
+const clearPageKeysMax = 4
 const keepUnsyncedChance = 0.5
 const landFailedChance = 0.5
 /** Batches of each store that are recorded so that a fault can remove them. */
@@ -127,7 +127,8 @@ export class FaultyDisks {
     const clears = dice.fork(`clears ${node.number} ${this.#lost}`)
     const suffixes = dice.fork(`suffixes ${node.number} ${this.#lost}`)
     node.disk.setFaults({
-      clearPauseMs: () => clears.chance(clearInTwoChance) ? clears.between(0, clearPauseMsMax) : 0,
+      clearPageKeys: () =>
+        clears.chance(clearInStepsChance) ? clears.integer(1, clearPageKeysMax) : Number.POSITIVE_INFINITY,
       syncDelayMs: store =>
         dice.between(min, max) + dice.fraction() * (concerns(store) ? trouble.slowMs : 0),
       readDelayMs: () => trouble.slowReadsMs > 0 ? reads.fraction() * trouble.slowReadsMs : 0,
