@@ -155,7 +155,8 @@ export abstract class GroupCommitStore implements Store {
 
   protected abstract _approximateSize(range: Range): Promise<number>
   protected abstract _compact(range: Range): Promise<void>
-  protected abstract _close(): Promise<void>
+  /** @param afterFailure whether nothing may be written any more, because a batch has failed without a recovery */
+  protected abstract _close(afterFailure: boolean): Promise<void>
   /** Called before the first batch after a failed one; makes the store ready to take batches again. */
   protected abstract _recover(): Promise<void>
   protected abstract _toStorageError(error: unknown): StorageError
@@ -279,7 +280,7 @@ export abstract class GroupCommitStore implements Store {
   /** Refuses new writes at once and waits for the accepted ones. */
   close(): Promise<void> {
     this.#closedBy ??= new StorageError('closed', `the store ${this.name} is closed`)
-    this.#closing ??= (this.#drained ?? Promise.resolve()).then(() => this.#mapped(this._close()))
+    this.#closing ??= (this.#drained ?? Promise.resolve()).then(() => this.#mapped(this._close(this.#mustRecover)))
     return this.#closing
   }
 

@@ -256,15 +256,16 @@ class LevelStore extends GroupCommitStore {
     return this.#db.compactRange(gte, lt)
   }
 
-  protected override async _close(): Promise<void> {
-    if (this.#durability !== undefined) await this.#coverLast(this.#durability.watermark)
+  protected override async _close(afterFailure: boolean): Promise<void> {
+    if (this.#durability !== undefined) await this.#coverLast(this.#durability.watermark, afterFailure)
     await this.#db.close()
   }
 
-  async #coverLast(watermark: Watermark): Promise<void> {
+  async #coverLast(watermark: Watermark, afterFailure: boolean): Promise<void> {
     try {
-      const mark = this.#db.status === 'open' ? watermark.last() : undefined
-      if (mark !== undefined) {
+      const mark = watermark.last()
+      // Behind an incomplete record of the log, the mark would not be found.
+      if (mark !== undefined && !afterFailure) {
         await this.#db.batch().put(watermarkKey, encodeNumber(mark)).write({ sync: true })
         await watermark.written(mark)
       }

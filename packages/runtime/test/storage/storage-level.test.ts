@@ -64,12 +64,20 @@ describe('LevelStorage', () => {
     expect(JSON.parse(stdout)).to.deep.equal({ acknowledged: 60, failures: Array(6).fill('io'), lost: [] })
   })
 
-  it('loses no acknowledged write after a clear that the disk has cut off', async () => {
-    const child = fileURLToPath(new URL('torn-clear.child.ts', import.meta.url))
+  const torn = async (...parameters: string[]): Promise<unknown> => {
+    const child = fileURLToPath(new URL('torn-record.child.ts', import.meta.url))
     const { stdout } = await promisify(execFile)(
-      process.execPath, ['--disable-warning=ExperimentalWarning', child, directory],
+      process.execPath, ['--disable-warning=ExperimentalWarning', child, directory, ...parameters],
     )
-    expect(JSON.parse(stdout)).to.deep.equal({ cleared: 'io', failures: 1, lost: [], left: 0 })
+    return JSON.parse(stdout)
+  }
+
+  it('loses no acknowledged write after a clear that the disk has cut off', async () => {
+    expect(await torn('clear', '20')).to.deep.equal({ outcome: 'io', failures: 1, damage: [], lost: [], left: 0 })
+  })
+
+  it('is not damaged when it is closed after a write that the disk has cut off', async () => {
+    expect(await torn('write', '0')).to.deep.equal({ outcome: 'io', failures: 1, damage: [], lost: [], left: 0 })
   })
 
   it('is not closed by a disk that refuses to reopen it after a failed write', async () => {
