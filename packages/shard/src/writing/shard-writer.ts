@@ -82,6 +82,8 @@ export class ShardWriter implements DraftBase {
   /** True from the failure of a batch until the store has recovered. */
   #unsettled = false
   #settling: Promise<void> | undefined
+  /** The number of recoveries of the store for which this replica has waited. */
+  #settlements = 0
   /** Set while a draft is being decided: whether it looked at a record that is not committed yet. */
   #sawPending = false
 
@@ -137,15 +139,15 @@ export class ShardWriter implements DraftBase {
     const ahead = new Map<string, DocumentRecord | undefined>()
     let draft: WriteDraft
     let decision: T
+    const settlements = this.#settlements
     try {
       if (ids.length > readAheadMin) {
         await this.#readAhead(ids, ahead)
         if (ids.length > smallCall) await this.#turns.pause()
       }
-      while (this.#mustSettle()) {
-        await this.#settle()
-        ahead.clear()
-      }
+      while (this.#mustSettle()) await this.#settle()
+      // Read again what was read before a recovery, because a batch that failed may be on the disk nevertheless.
+      if (this.#settlements !== settlements) ahead.clear()
       this.#assertOpen()
       this.#fetched = ahead
       this.#sawPending = false
@@ -333,6 +335,7 @@ export class ShardWriter implements DraftBase {
   #settle(): Promise<void> {
     this.#settling ??= this.#records.store.write(() => {}).then(() => {
       this.#unsettled = false
+      this.#settlements++
       this.#records.kept?.settled()
     }).finally(() => {
       this.#settling = undefined

@@ -195,7 +195,8 @@ describe('a shard engine', () => {
     expect(await engine.countDocuments({ descending: false }, context)).to.equal(100)
   })
 
-  it('decides a bulk write against an edit that becomes durable during the read-ahead', async () => {
+  /** Makes 100 documents and edits them all together. Returns the ids of those whose edit was a conflict. */
+  async function conflictsOfBulk(duringReadAhead: (parents: readonly (string | null)[]) => Promise<void>) {
     const ids = Array.from({ length: 100 }, (_, index) => `${index}`)
     const editAll = (parents: readonly (string | null)[], value: number): Promise<UpdateDocumentsReply> =>
       engine.updateDocuments(
@@ -208,11 +209,26 @@ describe('a shard engine', () => {
     store.getMany = async keys => {
       store.getMany = getMany
       const found = await getMany(keys)
-      expect((await outcome('7', parents[7]!, { value: 2 })).kind).to.equal('updated')
+      await duringReadAhead(parents)
       return found
     }
     const kinds = decided(await editAll(parents, 1)).map(({ kind }) => kind)
-    expect(kinds.flatMap((kind, index) => kind === 'conflict' ? [ids[index]] : [])).to.deep.equal(['7'])
+    return kinds.flatMap((kind, index) => kind === 'conflict' ? [ids[index]] : [])
+  }
+
+  it('decides a bulk write against an edit that becomes durable during the read-ahead', async () => {
+    expect(await conflictsOfBulk(async parents => {
+      expect((await outcome('7', parents[7]!, { value: 2 })).kind).to.equal('updated')
+    })).to.deep.equal(['7'])
+  })
+
+  it('decides a bulk write against an edit that fails during the read-ahead, and is on the disk', async () => {
+    expect(await conflictsOfBulk(async parents => {
+      storage.disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
+      expect(await code(outcome('7', parents[7]!, { value: 2 }))).to.equal('storage')
+      storage.disk.setFaults({})
+      expect((await outcome('other', null, {})).kind).to.equal('updated')
+    })).to.deep.equal(['7'])
   })
 
   it('rejects when the deadline passes, and completes the write nevertheless', async () => {
