@@ -12,6 +12,9 @@ import type { CallClass } from './call-budget.ts'
 import { encodeMessage } from './calls-out.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
+/** UTF-16 units of the reason of a failure that is sent to the peer. Texts of users may be in it. */
+export const failureReasonMax = 5000
+
 const stopping = 'the called node is stopping'
 
 /** A reply or a page, with the fields of its message and the payload that follows it. */
@@ -137,7 +140,9 @@ export class CallsServed {
   fail(id: number, verb: string, error: unknown): void {
     const { code, reason, nothingDone } = this.#describe(verb, error)
     this.options.metrics.served(verb, code)
-    if (!this.#closed) this.options.outbox.add(encodeMessage({ id, failure: { code, reason, nothingDone } }, undefined))
+    if (this.#closed) return
+    const failure = { code, reason: reason.slice(0, failureReasonMax), nothingDone }
+    this.options.outbox.add(encodeMessage({ id, failure }, undefined))
   }
 
   #describe(

@@ -98,6 +98,16 @@ describe('calls over a link', () => {
     assert.equal(logged(b, 'error', /failed unexpectedly/).length, 1)
   })
 
+  it('fail with the begin of a reason that is longer than a message may be, and keep their link', async () => {
+    const reason = '\u00e9'.repeat(100_000)
+    const [a, , remote] = await pairServing({ openDocument: async () => {
+      throw new ReplicaError('compilation', reason)
+    } }, { maxMessageBytes: 100_000, frameBytes: 1000 })
+    const { code, message } = await failure(remote.openDocument(lookup, context))
+    assert.deepEqual([code, message], ['compilation', reason.slice(0, 5000)])
+    assert.deepEqual(a.connected(), ['b'])
+  })
+
   it('fail with not_hosted for a shard that the node does not host', async () => {
     const [a] = await pairServing({})
     const elsewhere = a.peers.replica('b', { ...shard, incarnation: 'gone' })

@@ -1,5 +1,13 @@
 import type { SourcePosition } from './sandbox.ts'
 
+/** UTF-16 units of the message of a failed call. Functions choose messages, which may pass through logs and links. */
+export const failureLengthMax = 2000
+
+/** @param message text of a process that is not trusted, which may have sent something else in its place */
+export function shortMessage(message: unknown): string {
+  return typeof message === 'string' ? message.slice(0, failureLengthMax) : 'no message'
+}
+
 /** Returns the message of a failure with its position, as far as it is known. */
 export function failureText(message: string, { line, column, module }: SourcePosition): string {
   const parts = [

@@ -4,6 +4,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { CallHistory } from './call-history.ts'
 import { CallQueue, type PendingCall } from './call-queue.ts'
 import { exceededLimit, type ChildMoment } from './child-limits.ts'
+import { shortMessage } from './failure-text.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
 import type { CallKind, CallReply } from './child/messages.ts'
 import type { ItemsKind } from './functions/environment.ts'
@@ -280,11 +281,13 @@ export class IsolateSandbox implements Sandbox {
     const { heapMiB, resultLengthMax } = this.#options.limits
     switch (reply.status) {
       case 'compilation':
-        return new SandboxError('compilation', reply.message, { line: reply.line, column: reply.column, module: null })
+        return new SandboxError('compilation', shortMessage(reply.message), {
+          line: reply.line, column: reply.column, module: null,
+        })
       case 'memory': return new SandboxError('memory', `The function used more than ${heapMiB} MiB of memory`)
       case 'too_large':
         return new SandboxError('too_large', `The results are longer than ${resultLengthMax} characters`)
-      case 'failed': return new SandboxError('crashed', `The call failed: ${reply.message}`)
+      case 'failed': return new SandboxError('crashed', `The call failed: ${shortMessage(reply.message)}`)
       default: return new SandboxError('crashed', `The call was not run: ${reply.status}`)
     }
   }

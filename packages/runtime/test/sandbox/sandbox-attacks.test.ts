@@ -87,6 +87,14 @@ describe('a hostile function costs its own call an error and nothing else', func
     })
   }
 
+  it('when it is compiled: a very long message', async () => {
+    const error = await sandbox.compile(functionOf('throw new Error("x".repeat(1e6))', 'hostile')).then(
+      () => undefined, (thrown: unknown) => thrown)
+    expect(error).to.be.instanceOf(SandboxError)
+    const { code, message } = error as SandboxError
+    expect([code, message]).to.deep.equal(['compilation', `Error: ${'x'.repeat(1993)}`])
+  })
+
   const responses: Readonly<Record<string, readonly [source: string, ...codes: string[]]>> = {
     'an endless send': ['() => { for (;;) { try { send("x".repeat(1e6)) } catch {} } }', 'timeout'],
     'a send of a huge text': ['() => { send("x".repeat(2 ** 29 - 24)) }', 'too_large', ...exhaustion],

@@ -234,6 +234,23 @@ describe('a sandbox of child processes', () => {
     }
   })
 
+  it('cuts the messages of a child process that a function controls, and ends it when they are huge', async () => {
+    const received: (readonly [string, number])[] = []
+    for (const length of [100_000, 2_000_000]) {
+      opened = openSandbox({}, moduleOf(`
+        const { stringify } = JSON
+        JSON.stringify = value => stringify(value.calls === undefined ? value
+          : { calls: value.calls.map(() => ({ status: 'failed', message: 'x'.repeat(${length}) })) })
+        export default {}`))
+      const { code, message } = await refusal(opened.sandbox.call(identity, ['[1]']))
+      received.push([code, message.length])
+      opened.sandbox.close()
+    }
+    expect(received).to.deep.equal([
+      ['crashed', 'The call failed: '.length + 2000], ['crashed', 'The function ended its process'.length],
+    ])
+  })
+
   it('asks callers to try later when no child process can be started, because no function is the cause', async () => {
     opened = openSandbox({}, 'data:text/javascript,process.exit(1)')
     const { code, message } = await refusal(opened.sandbox.call(identity, ['[1]']))
@@ -241,6 +258,10 @@ describe('a sandbox of child processes', () => {
       ['overloaded', 'A process for functions of design documents could not be started'])
   })
 })
+
+function moduleOf(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`
+}
 
 async function refusal(promise: Promise<unknown>): Promise<SandboxError> {
   const error = await promise.then(() => new Error('no error'), (thrown: unknown) => thrown)

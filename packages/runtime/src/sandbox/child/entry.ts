@@ -65,7 +65,7 @@ async function loadLibrary(): Promise<typeof ivm | string> {
 
 function serve(loaded: typeof ivm): void {
   const isolates = new Map<number, HostedIsolate>()
-  const reader = new FrameReader(options.requestBytesMax, (header, body) => {
+  const reader = new FrameReader(options.requestBytesMax, options.requestBytesMax, (header, body) => {
     const request = header as Request
     for (const { id, modules } of request.isolates) isolates.set(id, new HostedIsolate(loaded, options, modules))
     for (const { isolate, id, source } of request.functions) isolates.get(isolate)?.addFunction(id, source)

@@ -1,4 +1,5 @@
 import type ivm from 'isolated-vm'
+import { failureLengthMax } from '../failure-text.ts'
 import { environmentScript, mapKind, type RunKind } from '../functions/environment.ts'
 import { compileFunction, ScriptSyntaxError, sourceName } from '../functions/function-source.ts'
 import type { ScriptContext } from '../functions/function-source.ts'
@@ -83,7 +84,7 @@ export class HostedIsolate {
       this.#live = undefined
       return { status: 'memory' }
     }
-    const message = error instanceof Error ? error.message : String(error)
+    const message = (error instanceof Error ? error.message : String(error)).slice(0, failureLengthMax)
     if (!(error instanceof SandboxError)) return { status: 'failed', message }
     return { status: 'compilation', message, line: error.position.line, column: error.position.column }
   }

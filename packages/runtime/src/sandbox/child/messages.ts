@@ -60,6 +60,7 @@ const keptBytes = 1024 * 1024
 /** Takes frames out of a stream of bytes. */
 export class FrameReader {
   readonly #bytesMax: number
+  readonly #headerBytesMax: number
   readonly #onFrame: (header: unknown, body: Buffer) => void
   /** The first `#length` bytes are those of the frames that are not complete. It has room for `#needed` bytes. */
   #bytes = Buffer.allocUnsafe(prefixBytes)
@@ -69,10 +70,12 @@ export class FrameReader {
 
   /**
    * @param bytesMax number of bytes that a frame may have
+   * @param headerBytesMax number of bytes that its header may have
    * @param onFrame may read the body only until it returns
    */
-  constructor(bytesMax: number, onFrame: (header: unknown, body: Buffer) => void) {
+  constructor(bytesMax: number, headerBytesMax: number, onFrame: (header: unknown, body: Buffer) => void) {
     this.#bytesMax = bytesMax
+    this.#headerBytesMax = headerBytesMax
     this.#onFrame = onFrame
   }
 
@@ -85,8 +88,12 @@ export class FrameReader {
     this.#bytes.set(chunk, this.#length)
     this.#length += chunk.length
     while (this.#length >= this.#needed) {
-      const bodyAt = prefixBytes + this.#bytes.readUInt32LE(0)
+      const headerBytes = this.#bytes.readUInt32LE(0)
+      const bodyAt = prefixBytes + headerBytes
       const frameBytes = bodyAt + this.#bytes.readUInt32LE(4)
+      if (headerBytes > this.#headerBytesMax) {
+        throw new Error(`A header of ${headerBytes} bytes exceeds ${this.#headerBytesMax}`)
+      }
       if (frameBytes > this.#bytesMax) throw new Error(`A frame of ${frameBytes} bytes exceeds ${this.#bytesMax}`)
       this.#needed = frameBytes
       if (this.#length < frameBytes) return this.#reserve(frameBytes)

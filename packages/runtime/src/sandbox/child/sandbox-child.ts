@@ -13,7 +13,7 @@ import { processUsage, type ProcessUsage } from './process-usage.ts'
 const isolatesMax = 16
 /** The functions of an isolate; beyond this number the isolate is made anew. */
 const isolateFunctionsMax = 100
-/** The number of bytes that are reserved for the header of a reply. */
+/** Bytes of the header of a reply. The messages of 64 failed calls, with all characters escaped, have fewer. */
 const headerBytesMax = 1024 * 1024
 /** The share of `callMs` after which a child begins no further call of a message. */
 const sliceShare = 20
@@ -94,7 +94,7 @@ export class SandboxChild {
   #reader(limits: SandboxLimits): (chunk: Buffer) => void {
     // Two calls can reach the limit of a reply together, and a UTF-16 code unit has at most three bytes in UTF-8.
     const replyBytesMax = headerBytesMax + 6 * limits.resultLengthMax
-    const reader = new FrameReader(replyBytesMax, (header, body) => this.#receive(header, body))
+    const reader = new FrameReader(replyBytesMax, headerBytesMax, (header, body) => this.#receive(header, body))
     return chunk => {
       try {
         if (!this.#ended) reader.push(chunk)

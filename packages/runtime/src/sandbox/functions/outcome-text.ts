@@ -9,6 +9,7 @@
  * | `!` and JSON | the function threw: a `Thrown` or a `FunctionFailure` |
  * | `#` and JSON | a text that was logged; these lines follow the outcomes |
  */
+import { failureLengthMax } from '../failure-text.ts'
 import type { CallOutcome, EmittedRow, FunctionFailure, MapOutcome, Thrown } from '../sandbox.ts'
 
 export interface ReadOutcomes<Outcome> { readonly outcomes: readonly Outcome[]; readonly logged: readonly string[] }
@@ -33,8 +34,6 @@ export function readCallOutcomes(text: string, count: number): ReadOutcomes<Call
 }
 
 const undescribed = 'The function threw a value that cannot be described.'
-/** `createEnvironment` keeps to a shorter limit, unless the function interferes with it. */
-const messageLengthMax = 2000
 
 function readOutcomes<Outcome>(
   text: string, count: number, read: (line: string, next: () => string) => Outcome,
@@ -54,16 +53,16 @@ function readOutcomes<Outcome>(
   return { outcomes, logged: lines.slice(at, -1).map(line => textOf(line.slice(1))) }
 }
 
-/** A hostile function can change what `createEnvironment` writes, so that every member is checked. */
+/** A hostile function can change what `createEnvironment` writes, so that every member is checked and cut. */
 function readThrown(json: string): Thrown | FunctionFailure {
   const { kind, json: thrown, message, line, column, module } = jsonObject(json)
   if (kind === 'thrown' && typeof thrown === 'string') return { kind, json: thrown }
   return {
     kind: 'error',
-    message: typeof message === 'string' ? message.slice(0, messageLengthMax) : undescribed,
+    message: typeof message === 'string' ? message.slice(0, failureLengthMax) : undescribed,
     line: typeof line === 'number' ? line : null,
     column: typeof column === 'number' ? column : null,
-    module: typeof module === 'string' ? module : null,
+    module: typeof module === 'string' ? module.slice(0, failureLengthMax) : null,
   }
 }
 
