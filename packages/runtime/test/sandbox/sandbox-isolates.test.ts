@@ -257,10 +257,26 @@ describe('a sandbox of child processes', () => {
     expect([code, message]).to.deep.equal(
       ['overloaded', 'A process for functions of design documents could not be started'])
   })
+
+  it('asks callers to try later when Node.js throws the error of starting a process, as for too little memory',
+    async () => {
+      opened = openSandbox()
+      const program = process.execPath
+      setProgram(`${program}/not-a-folder`)
+      const failed = refusal(opened.sandbox.call(identity, ['[1]']))
+      await turn().finally(() => setProgram(program))
+      expect((await failed).code).to.equal('overloaded')
+      expect(await opened.sandbox.call(identity, ['[1]'])).to.have.length(1)
+    })
 })
 
 function moduleOf(source: string): string {
   return `data:text/javascript,${encodeURIComponent(source)}`
+}
+
+/** Sets the program of new child processes. */
+function setProgram(path: string): void {
+  Object.defineProperty(process, 'execPath', { value: path, configurable: true, enumerable: true, writable: true })
 }
 
 async function refusal(promise: Promise<unknown>): Promise<SandboxError> {

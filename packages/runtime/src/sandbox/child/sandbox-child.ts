@@ -53,8 +53,8 @@ interface KnownIsolate { readonly id: number; readonly functions: Map<string, nu
 
 /** One child process and the parent's knowledge about it. It handles one message at a time. */
 export class SandboxChild {
-  readonly #process: ChildProcess
-  /** Undefined when the process could not be started; `onEnd` follows then. */
+  /** Undefined, like the pipes, when the process could not be started; `onEnd` follows then. */
+  readonly #process: ChildProcess | undefined
   readonly #input: Writable | undefined
   readonly #output: Readable | undefined
   readonly #events: ChildEvents
@@ -71,10 +71,16 @@ export class SandboxChild {
       library, heapMiB: limits.heapMiB, resultLengthMax: limits.resultLengthMax, sliceMs: limits.callMs / sliceShare,
       requestBytesMax: 4 * limits.waitingBytesMax,
     }
-    this.#process = spawn(process.execPath, [...nodeOptions, entryFile(), JSON.stringify(options)], {
-      // The last pipe carries nothing: the child ends when it closes.
-      cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore', 'pipe'], windowsHide: true,
-    })
+    try {
+      this.#process = spawn(process.execPath, [...nodeOptions, entryFile(), JSON.stringify(options)], {
+        // The last pipe carries nothing: the child ends when it closes.
+        cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'ignore', 'pipe'], windowsHide: true,
+      })
+    } catch {
+      // Some errors of the system are thrown, such as that of too little memory. The others are events.
+      process.nextTick(() => this.#finish())
+      return
+    }
     this.#process.on('error', () => this.#finish())
     this.#process.on('exit', () => this.#finish())
     lowerPriority(this.#process.pid)
@@ -128,13 +134,13 @@ export class SandboxChild {
 
   /** Returns what the process uses, or null when the system does not report it. */
   usage(): ProcessUsage | null {
-    return processUsage(this.#process.pid)
+    return processUsage(this.#process?.pid)
   }
 
   /** Ends the process at once. `onEnd` follows. */
   kill(end: ChildEnd): void {
     this.#end = end
-    this.#process.kill('SIGKILL')
+    this.#process?.kill('SIGKILL')
   }
 
   #receive(header: unknown, body: Buffer): void {
