@@ -20,6 +20,11 @@ import { childMetrics } from './sandbox-metrics.ts'
 
 /** How often in milliseconds time and memory of the children are checked while one of them works. */
 const watchMs = 25
+/**
+ * When a check comes this many milliseconds late, the node was suspended or blocked. Children may have answered, or have
+ * been suspended too, so their times begin anew.
+ */
+const lateMs = 1000
 /** How many milliseconds after a failed start the next one follows, while other children work. */
 const restartMs = 1000
 /** The share of `callMs` within which a message is answered when it is quick. */
@@ -38,7 +43,7 @@ export interface IsolateSandboxOptions {
 interface PoolChild {
   readonly child: SandboxChild
   state: ChildMoment['state']
-  /** Monotonic time at which the state began. */
+  /** Monotonic time at which the state began, or the node ran again after it was suspended. */
   since: number
   /** The CPU time of the process in milliseconds at the first check in this state. Undefined before that check. */
   firstCpuMs: number | undefined
@@ -49,7 +54,8 @@ interface PoolChild {
 /**
  * Runs functions in child processes, each with isolates of isolated-vm. Children are started when calls wait for them.
  * A message contains calls of one database only, so that ending a child fails no call of another database. A call
- * whose child ended runs once more, as the only call of its message. When that ends a child too, the call is the cause.
+ * whose child ended runs once more, as the only call of its message. When that ends a child too, the call is the cause,
+ * unless something else than this node killed the child.
  *
  * Functions of several databases may occupy all children up to the time limit. When this happens while a database waits
  * whose messages are quick, the pool gets one child more, and the databases that are not quick leave one child to the
@@ -318,6 +324,9 @@ export class IsolateSandbox implements Sandbox {
     const { callMs, residentMiB } = this.#options.limits
     if (end === 'timeout') return new SandboxError('timeout', `The function took longer than ${callMs} ms`)
     if (end === 'memory') return new SandboxError('memory', `The function's process used more than ${residentMiB} MiB`)
+    if (end === 'killed') {
+      return new SandboxError('overloaded', 'The system ended the process of the function. Its memory may be short')
+    }
     return new SandboxError('crashed', 'The function ended its process')
   }
 
@@ -343,9 +352,13 @@ export class IsolateSandbox implements Sandbox {
   #change(member: PoolChild, state: PoolChild['state'], calls: readonly PendingCall[]): void {
     member.state = state
     member.calls = calls
+    this.#beginTime(member)
+    if (state === 'busy') this.#watchChildren()
+  }
+
+  #beginTime(member: PoolChild): void {
     member.firstCpuMs = undefined
     member.since = this.#options.clock.monotonic()
-    if (state === 'busy') this.#watchChildren()
   }
 
   #kill(member: PoolChild, end: ChildEnd): void {
@@ -367,23 +380,29 @@ export class IsolateSandbox implements Sandbox {
     if (this.#watching) return
     this.#watching = true
     this.#idleTimer?.cancel()
+    const { clock } = this.#options
+    const latest = clock.monotonic() + watchMs + lateMs
+    // Answers that have arrived are read before an immediate runs, but after timers.
+    clock.setTimer(watchMs, () => clock.setImmediate(() => this.#checkAll(clock.monotonic() > latest)))
+  }
+
+  #checkAll(isLate: boolean): void {
     const { clock, limits } = this.#options
-    clock.setTimer(watchMs, () => {
-      this.#watching = false
-      const works = [...this.#children].some(({ state }) => state !== 'idle')
-      for (const member of this.#children) this.#check(member)
-      // The children may have become slow.
-      if (this.#queue.waiting > 0) this.#planDispatch()
-      if (works) return this.#watchChildren()
-      this.#idleTimer = clock.setTimer(limits.idleMs, () => {
-        this.#hasReserve = false
-        for (const member of this.#children) this.#kill(member, 'closed')
-      })
+    this.#watching = false
+    const works = [...this.#children].some(({ state }) => state !== 'idle')
+    for (const member of this.#children) this.#check(member, isLate)
+    // The children may have become slow.
+    if (this.#queue.waiting > 0) this.#planDispatch()
+    if (works) return this.#watchChildren()
+    this.#idleTimer = clock.setTimer(limits.idleMs, () => {
+      this.#hasReserve = false
+      for (const member of this.#children) this.#kill(member, 'closed')
     })
   }
 
-  #check(member: PoolChild): void {
+  #check(member: PoolChild, isLate: boolean): void {
     const { clock, limits } = this.#options
+    if (isLate) this.#beginTime(member)
     const usage = member.child.usage()
     member.firstCpuMs ??= usage?.cpuMs
     const cpuMs = usage === null || member.firstCpuMs === undefined ? null : usage.cpuMs - member.firstCpuMs

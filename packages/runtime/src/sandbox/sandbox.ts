@@ -150,7 +150,7 @@ export type SandboxErrorCode =
   | 'memory' // the call used more than `heapMiB` or `residentMiB`
   | 'crashed' // the call ended its process in another way, or rejected a promise that nobody handles
   | 'too_large' // the results exceed `resultLengthMax`, or the call has too many items: try fewer items in a call
-  | 'overloaded' // a bounded queue is full, or no child process could be started: try later
+  | 'overloaded' // a queue is full, no child process could be started, or the system ended it: try later
   | 'unsupported' // this machine has no isolated-vm: it runs no functions of design documents
   | 'closed' // the node is shutting down
 

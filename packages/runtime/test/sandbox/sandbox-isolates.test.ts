@@ -131,6 +131,33 @@ describe('the child processes of a sandbox', function () {
     expect(opened.log.messages('warn')).to.deep.equal(['A process that ran functions of design documents ended'])
   })
 
+  it('are not the cause when something else kills them each time, as the system does when memory is short', async () => {
+    opened = openSandbox({}, moduleOf(
+      `export default { Isolate: class { constructor() { process.kill(process.pid, 'SIGKILL') } } }`))
+    const { code, message } = await refusal(opened.sandbox.call(identity, ['[1]']))
+    expect([code, message]).to.deep.equal(
+      ['overloaded', 'The system ended the process of the function. Its memory may be short'])
+    expect(opened.log.lines.map(({ fields }) => fields['reason'])).to.deep.equal(['killed', 'killed'])
+  })
+
+  it('have time to answer after the node, and perhaps they too, were suspended', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    const sandbox = open({ callMs: 250 })
+    await sandbox.call(identity, ['[1]'])
+    const [child] = childrenOf(process.pid).filter(pid => !before.includes(pid))
+    for (const isChildSuspended of [false, true]) {
+      const running = sandbox.call(identity, ['[2]'])
+      if (isChildSuspended) process.kill(child as number, 'SIGSTOP')
+      await turn()
+      const end = performance.now() + 1500
+      while (performance.now() < end);
+      if (isChildSuspended) process.kill(child as number, 'SIGCONT')
+      expect(await running).to.deep.equal([{ kind: 'value', json: '2' }])
+    }
+    expect(opened.log.lines).to.deep.equal([])
+  })
+
   it('end when the process of the node is killed, even within an endless loop', async function () {
     if (!isLinux) return this.skip()
     const program = fileURLToPath(new URL('./endless.child.ts', import.meta.url))

@@ -37,8 +37,11 @@ export interface ChildCall {
 /** The reply to one call, and its outcomes as text when it is done. */
 export interface ChildReply { readonly reply: CallReply; readonly text: string }
 
-/** Why a child ended: it was killed for one of these reasons, or ended by itself (`crashed`). */
-export type ChildEnd = 'timeout' | 'memory' | 'closed' | 'crashed'
+/**
+ * Why a child ended: this node killed it for one of these reasons, something else killed it (`killed`), such as the
+ * system when no memory is left, or it ended by itself (`crashed`).
+ */
+export type ChildEnd = 'timeout' | 'memory' | 'closed' | 'killed' | 'crashed'
 
 export interface ChildEvents {
   /** The child can take a message; or it cannot run functions, for the given reason, and will end. */
@@ -61,7 +64,8 @@ export class SandboxChild {
   /** The isolates that the child has, the least recently used one first. */
   readonly #isolates = new Map<string, KnownIsolate>()
   #nextId = 1
-  #end: ChildEnd = 'crashed'
+  /** Why this node has killed the process. */
+  #end: ChildEnd | undefined
   #ended = false
 
   /** @param library the module that the child loads as isolated-vm */
@@ -78,11 +82,11 @@ export class SandboxChild {
       })
     } catch {
       // Some errors of the system are thrown, such as that of too little memory. The others are events.
-      process.nextTick(() => this.#finish())
+      process.nextTick(() => this.#finish('crashed'))
       return
     }
-    this.#process.on('error', () => this.#finish())
-    this.#process.on('exit', () => this.#finish())
+    this.#process.on('error', () => this.#finish('crashed'))
+    this.#process.on('exit', (_code, signal) => this.#finish(signal === 'SIGKILL' ? 'killed' : 'crashed'))
     lowerPriority(this.#process.pid)
     const stdio: readonly unknown[] | undefined = this.#process.stdio
     if (stdio === undefined || stdio.includes(undefined)) return
@@ -139,7 +143,7 @@ export class SandboxChild {
 
   /** Ends the process at once. `onEnd` follows. */
   kill(end: ChildEnd): void {
-    this.#end = end
+    this.#end ??= end
     this.#process?.kill('SIGKILL')
   }
 
@@ -154,11 +158,12 @@ export class SandboxChild {
     }))
   }
 
-  #finish(): void {
+  /** @param end why the process has ended if this node has not killed it */
+  #finish(end: ChildEnd): void {
     if (this.#ended) return
     this.#ended = true
     this.#output?.destroy()
-    this.#events.onEnd(this.#end)
+    this.#events.onEnd(this.#end ?? end)
   }
 
   #isolateOf(called: SandboxFunction, request: OpenRequest): KnownIsolate {
