@@ -6,7 +6,7 @@ import { CallQueue, type PendingCall } from './call-queue.ts'
 import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { shortMessage } from './failure-text.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
-import type { CallKind, CallReply } from './child/messages.ts'
+import type { CallKind, CallReply, LoadFailure } from './child/messages.ts'
 import type { ItemsKind } from './functions/environment.ts'
 import { boundedLines, FunctionLog } from './function-log.ts'
 import { itemsText } from './functions/items-text.ts'
@@ -233,7 +233,7 @@ export class IsolateSandbox implements Sandbox {
     if (members.length > 0 && clock.monotonic() < this.#nextStart) return
     const member: PoolChild = {
       child: new SandboxChild(library, limits, {
-        onReady: unsupported => this.#ready(member, unsupported),
+        onReady: failure => this.#ready(member, failure),
         onReplies: replies => this.#answer(member, replies),
         onEnd: end => this.#ended(member, end),
       }),
@@ -247,18 +247,24 @@ export class IsolateSandbox implements Sandbox {
     this.#watchChildren()
   }
 
-  #ready(member: PoolChild, unsupported: string | null): void {
+  #ready(member: PoolChild, failure: LoadFailure | null): void {
     if (member.state !== 'starting') return
-    // A child that cannot load what another one could is short of something that may come back.
-    if (unsupported !== null && this.#supported) return this.#kill(member, 'crashed')
-    if (unsupported !== null) {
-      this.#refuse(new SandboxError('unsupported',
-        `This machine runs no functions of design documents, because isolated-vm cannot be loaded: ${unsupported}`))
-      return this.#kill(member, 'closed')
-    }
+    if (failure !== null) return this.#failLoad(member, failure)
     this.#supported = true
     this.#change(member, 'idle', [])
     this.#planDispatch()
+  }
+
+  #failLoad(member: PoolChild, { message, isFinal }: LoadFailure): void {
+    const reason = shortMessage(message)
+    // A child that cannot load what another one could is short of something that may come back.
+    if (this.#supported || !isFinal) {
+      this.#options.log.warn({ reason }, 'A process for functions of design documents could not load isolated-vm')
+      return this.#kill(member, 'crashed')
+    }
+    this.#refuse(new SandboxError('unsupported',
+      `This machine runs no functions of design documents, because isolated-vm cannot be loaded: ${reason}`))
+    this.#kill(member, 'closed')
   }
 
   #answer(member: PoolChild, replies: readonly ChildReply[]): void {

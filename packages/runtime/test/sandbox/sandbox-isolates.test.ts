@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { getPriority } from 'node:os'
+import {
+  closeSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync,
+} from 'node:fs'
+import { getPriority, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { RealClock } from '../../src/clock/clock-real.ts'
@@ -276,6 +279,36 @@ describe('a sandbox of child processes', () => {
     expect(received).to.deep.equal([
       ['crashed', 'The call failed: '.length + 2000], ['crashed', 'The function ended its process'.length],
     ])
+  })
+
+  it('says that it is not supported where isolated-vm is for another version of Node.js', async () => {
+    const message = 'The module was compiled against a different Node.js version using NODE_MODULE_VERSION 108.'
+    opened = openSandbox({}, moduleOf(`throw Object.assign(new Error('${message}'), { code: 'ERR_DLOPEN_FAILED' })`))
+    for (const n of [1, 2]) {
+      const { code, message: shown } = await refusal(opened.sandbox.call(identity, [`[${n}]`]))
+      expect([code, shown.includes(message)]).to.deep.equal(['unsupported', true])
+    }
+  })
+
+  it('runs functions as soon as isolated-vm can be loaded again, for which memory was short', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
+    const marker = join(folder, 'short')
+    writeFileSync(marker, '')
+    const message = 'isolated_vm.node: cannot allocate memory in static TLS block'
+    opened = openSandbox({}, moduleOf(`
+      import { existsSync } from 'node:fs'
+      if (existsSync(${JSON.stringify(marker)})) {
+        throw Object.assign(new Error(${JSON.stringify(message)}), { code: 'ERR_DLOPEN_FAILED' })
+      }
+      const { default: ivm } = await import(${JSON.stringify(import.meta.resolve('isolated-vm'))})
+      export default ivm`))
+    try {
+      expect((await refusal(opened.sandbox.call(identity, ['[1]']))).code).to.equal('overloaded')
+      expect(opened.log.lines[0]).to.deep.include({ level: 'warn', fields: { reason: message } })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+    expect(await opened.sandbox.call(identity, ['[2]'])).to.deep.equal([{ kind: 'value', json: '2' }])
   })
 
   it('asks callers to try later when no child process can be started, because no function is the cause', async () => {

@@ -4,7 +4,8 @@ import { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import type ivm from 'isolated-vm'
 import { HostedIsolate, type IsolateLimits } from './hosted-isolate.ts'
-import { frameOf, FrameReader, type CallReply, type Hello, type Reply, type Request } from './messages.ts'
+import { frameOf, FrameReader } from './messages.ts'
+import type { CallReply, Hello, LoadFailure, Reply, Request } from './messages.ts'
 
 export interface ChildOptions extends IsolateLimits {
   /** The module to load as isolated-vm. */
@@ -20,6 +21,12 @@ export interface ChildOptions extends IsolateLimits {
 
 /** Bytes that are read from the parent at once. The system keeps about as many in the pipe. */
 const inputBytes = 256 * 1024
+/**
+ * Matches the messages about a binary for another machine or version of Node.js: of the loader of isolated-vm, Node.js,
+ * Linux, macOS and Windows. They have no codes of their own.
+ */
+const otherMachine =
+  /No native build|NODE_MODULE_VERSION|ELF class|ELF header|`GLIBC|incompatible architecture|not a valid Win32/
 /** The descriptor of a pipe on which nothing is sent. It ends when the parent ends, however it ends. */
 const lifelineDescriptor = 3
 
@@ -28,9 +35,9 @@ const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions
 endWithParent()
 ignoreSignals()
 beFirstToEnd()
-const library = await loadLibrary()
-send({ unsupported: typeof library === 'string' ? library : null } satisfies Hello, [])
-if (typeof library !== 'string') serve(library)
+const loaded = await loadLibrary()
+send({ failure: 'failure' in loaded ? loaded.failure : null } satisfies Hello, [])
+if ('library' in loaded) serve(loaded.library)
 
 /** Kills this process when the parent ends. A thread waits for that: the main thread may be in an endless loop. */
 function endWithParent(): void {
@@ -54,20 +61,21 @@ function beFirstToEnd(): void {
   }
 }
 
-/** Returns isolated-vm, or why it cannot be loaded. */
-async function loadLibrary(): Promise<typeof ivm | string> {
+async function loadLibrary(): Promise<{ readonly library: typeof ivm } | { readonly failure: LoadFailure }> {
   try {
-    return (await import(options.library) as { readonly default: typeof ivm }).default
+    return { library: (await import(options.library) as { readonly default: typeof ivm }).default }
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    const { message, code } = error as NodeJS.ErrnoException
+    const isFinal = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND' || otherMachine.test(message)
+    return { failure: { message, isFinal } }
   }
 }
 
-function serve(loaded: typeof ivm): void {
+function serve(library: typeof ivm): void {
   const isolates = new Map<number, HostedIsolate>()
   const reader = new FrameReader(options.requestBytesMax, options.requestBytesMax, (header, body) => {
     const request = header as Request
-    for (const { id, modules } of request.isolates) isolates.set(id, new HostedIsolate(loaded, options, modules))
+    for (const { id, modules } of request.isolates) isolates.set(id, new HostedIsolate(library, options, modules))
     for (const { isolate, id, source } of request.functions) isolates.get(isolate)?.addFunction(id, source)
     answer(isolates, request, body)
     for (const id of request.drop) {

@@ -5,7 +5,14 @@
 import type { RunKind } from '../functions/environment.ts'
 
 /** Tells whether the child can run functions. */
-export interface Hello { readonly unsupported: string | null }
+export interface Hello { readonly failure: LoadFailure | null }
+
+/** Why isolated-vm cannot be loaded. */
+export interface LoadFailure {
+  readonly message: string
+  /** True when this machine can never load it. False when that may succeed later, such as after a lack of memory. */
+  readonly isFinal: boolean
+}
 
 export interface Request {
   /** New isolates. */

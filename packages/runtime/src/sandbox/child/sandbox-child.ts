@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { SandboxFunction, SandboxLimits } from '../sandbox.ts'
 import { frameOf, FrameReader } from './messages.ts'
-import type { CallKind, CallReply, Hello, Reply, Request } from './messages.ts'
+import type { CallKind, CallReply, Hello, LoadFailure, Reply, Request } from './messages.ts'
 import type { ChildOptions } from './entry.ts'
 import { processUsage, type ProcessUsage } from './process-usage.ts'
 
@@ -44,8 +44,8 @@ export interface ChildReply { readonly reply: CallReply; readonly text: string }
 export type ChildEnd = 'timeout' | 'memory' | 'closed' | 'killed' | 'crashed'
 
 export interface ChildEvents {
-  /** The child can take a message; or it cannot run functions, for the given reason, and will end. */
-  onReady(unsupported: string | null): void
+  /** The child can take a message; or it cannot run functions, for the given reason, and must be killed. */
+  onReady(failure: LoadFailure | null): void
   onReplies(replies: readonly ChildReply[]): void
   /** Called once. Nothing else is called afterwards. */
   onEnd(end: ChildEnd): void
@@ -149,7 +149,7 @@ export class SandboxChild {
 
   #receive(header: unknown, body: Buffer): void {
     (this.#output as Socket).unref()
-    if (Object.hasOwn(header as object, 'unsupported')) return this.#events.onReady((header as Hello).unsupported)
+    if (Object.hasOwn(header as object, 'failure')) return this.#events.onReady((header as Hello).failure)
     let at = 0
     this.#events.onReplies((header as Reply).calls.map(reply => {
       if (reply.status !== 'done') return { reply, text: '' }
