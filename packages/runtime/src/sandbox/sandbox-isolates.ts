@@ -395,6 +395,8 @@ export class IsolateSandbox implements Sandbox {
   #checkAll(isLate: boolean): void {
     const { clock, limits } = this.#options
     this.#watching = false
+    // No call can run any more, and the children have been killed.
+    if (this.#refusal !== undefined) return
     const works = [...this.#children].some(({ state }) => state !== 'idle')
     for (const member of this.#children) this.#check(member, isLate)
     // The children may have become slow.

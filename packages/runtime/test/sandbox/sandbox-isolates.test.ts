@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { RealClock } from '../../src/clock/clock-real.ts'
-import { sleep } from '../../src/clock/clock.ts'
+import { sleep, type Timer } from '../../src/clock/clock.ts'
 import { SandboxError, type SandboxLimits } from '../../src/sandbox/sandbox.ts'
 import { functionOf, openSandbox } from './test-sandbox.ts'
 
@@ -253,6 +253,23 @@ describe('a sandbox of child processes', () => {
     opened.sandbox.close()
     const codes = await Promise.all([running, waiting, refusal(opened.sandbox.compile(identity))])
     expect(codes.map(({ code }) => code)).to.deep.equal(['closed', 'closed', 'closed'])
+  })
+
+  it('leaves no timer when it is closed', async () => {
+    const pending = new Set<object>()
+    class CountingClock extends RealClock {
+      override setTimer(ms: number, callback: () => void): Timer {
+        const timer = super.setTimer(ms, () => { pending.delete(timer); callback() })
+        pending.add(timer)
+        return { cancel: () => { pending.delete(timer); timer.cancel() } }
+      }
+    }
+    opened = openSandbox({}, undefined, new CountingClock())
+    await opened.sandbox.call(identity, ['[1]'])
+    opened.sandbox.close()
+    // A check of the children that was planned before takes place.
+    await sleep(new RealClock(), 100)
+    expect(pending.size).to.equal(0)
   })
 
   it('says that it is not supported where isolated-vm cannot be loaded', async () => {

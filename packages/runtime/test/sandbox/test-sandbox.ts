@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/clock/clock.ts'
 import { RealClock } from '../../src/clock/clock-real.ts'
 import { MemoryLog } from '../../src/log/log-memory.ts'
 import { PrometheusMetrics } from '../../src/metrics/metrics-prom.ts'
@@ -9,7 +10,7 @@ import { IsolateSandbox } from '../../src/sandbox/sandbox-isolates.ts'
  *
  * @param library the module that the children load as isolated-vm
  */
-export function openSandbox(limits: Partial<SandboxLimits> = {}, library?: string): {
+export function openSandbox(limits: Partial<SandboxLimits> = {}, library?: string, clock: Clock = new RealClock()): {
   readonly sandbox: IsolateSandbox
   readonly log: MemoryLog
   readonly metrics: PrometheusMetrics
@@ -17,7 +18,7 @@ export function openSandbox(limits: Partial<SandboxLimits> = {}, library?: strin
   const log = new MemoryLog()
   const metrics = new PrometheusMetrics()
   const sandbox = new IsolateSandbox({
-    clock: new RealClock(), log, metrics, library, limits: { ...defaultSandboxLimits, childrenMax: 2, ...limits },
+    clock, log, metrics, library, limits: { ...defaultSandboxLimits, childrenMax: 2, ...limits },
   })
   return { sandbox, log, metrics }
 }
