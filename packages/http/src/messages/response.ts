@@ -105,7 +105,7 @@ export function send(
   acknowledgesWrite = status !== 200,
 ): void {
   const callback = callbackOf(request, headers)
-  const body = callback === null ? content : asScript(callback, content)
+  const body = request.isEmptied ? '' : callback === null ? content : asScript(callback, content)
   if (body.length > smallAnswerBytes) {
     if (!acknowledgesWrite) services.admission.checkAnswer(body.length)
     services.admission.reserveAnswer(request, body.length)
@@ -114,10 +114,17 @@ export function send(
   request.exchange.send(status, adapted(request, services, headers), body)
 }
 
+/** Takes the body of an answer that was sent without one. */
+const discardingWriter: HttpBodyWriter = { write: async () => {}, end: () => {}, abort: () => {} }
+
 /** Begins a chunked response. Later errors break the connection. */
 export function openStream(
   request: RequestContext, services: Services, status: number, headers: HttpHeaders,
 ): HttpBodyWriter {
+  if (request.isEmptied) {
+    send(request, services, status, headers, '')
+    return request.writer = discardingWriter
+  }
   request.status = status
   const callback = callbackOf(request, headers)
   const stream = request.exchange.stream(status, adapted(request, services, headers))

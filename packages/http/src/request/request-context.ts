@@ -15,6 +15,8 @@ export class RequestContext {
   /** The method after an override. It is never HEAD, which runs as GET. */
   method: string
   head: boolean
+  /** Whether the client itself sent HEAD, so that it knows that no body comes. */
+  readonly #sentHead: boolean
   /** Decoded path segments. */
   segments: readonly string[]
   query: Query
@@ -67,6 +69,7 @@ export class RequestContext {
     this.exchange = exchange
     this.requestId = requestId
     this.clientAddress = exchange.remoteAddress
+    this.#sentHead = exchange.method === 'HEAD'
     this.head = method === 'HEAD'
     this.method = this.head ? 'GET' : method
     this.segments = segments
@@ -87,6 +90,12 @@ export class RequestContext {
     this.#database = null
     this.rewrites++
   }
+
+  /**
+   * True when the request became HEAD by an override or a rewrite. Its answer must have the length 0: the client sent
+   * another method, and waits for as many bytes as are announced.
+   */
+  get isEmptied(): boolean { return this.head && !this.#sentHead }
 
   get signal(): AbortSignal { return this.exchange.signal }
 
