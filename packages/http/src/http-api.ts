@@ -91,7 +91,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const refusals = new RefusalWork({ clock, configuration, options })
   const accounts = new Accounts({ ...parts, clock, refusals, accountsMax: options.credentialsMax })
   const hasher = new PasswordHasher({ passwords, machine, random, options })
-  const upgrades = new HashUpgrades({ ...parts, accounts, hasher, log: runtime.log })
+  const upgrades = new HashUpgrades({ ...parts, accounts, hasher, clock, log: runtime.log })
   const authenticator = new Authenticator({ accounts, passwords, lockout, refusals, upgrades, ...runtime, options })
   const sessions = new Sessions({ accounts, options, secrets, clock, random })
   const proxy = new ProxyAuthentication({ options, secrets, random })

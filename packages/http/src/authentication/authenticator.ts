@@ -1,7 +1,7 @@
 /**
  * Finds the user of an Authorization header. Verifying a password costs about 100 ms of a thread, so the result is
  * cached under a keyed hash of the header. A cached result is valid only while the account is the one that it was
- * verified against.
+ * verified against. The iteration count is checked, and an outdated hash replaced, whether it is cached or not.
  */
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
@@ -12,10 +12,13 @@ import { BoundedMap } from './bounded-map.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
 import { OneTimePasswords } from './one-time-passwords.ts'
-import { administratorBounds, derivedKeyBytes, verifyPassword } from './password-hash.ts'
+import {
+  administratorBounds, derivedKeyBytes, requireIterations, verifyPassword, type IterationBounds,
+} from './password-hash.ts'
 import type { Attempt, Lockout } from './lockout.ts'
 import type { PasswordQueue } from './password-queue.ts'
 import type { RefusalWork } from './refusal-work.ts'
+import type { HashUpgrades } from '../users/hash-upgrades.ts'
 import { anonymous, type User } from '../request/user.ts'
 
 const keyBytes = 32
@@ -25,8 +28,8 @@ export interface AuthenticatorParts {
   readonly passwords: PasswordQueue
   readonly lockout: Lockout
   readonly refusals: Pick<RefusalWork, 'missing'>
-  /** Is told of each password that was verified, not of those whose outcome is cached. */
-  readonly upgrades: { afterLogin(account: Account, password: string): void }
+  /** Is told of the password of each login. */
+  readonly upgrades: Pick<HashUpgrades, 'isDue' | 'afterLogin'>
   readonly clock: Clock
   readonly machine: Machine
   readonly random: Random
@@ -89,11 +92,16 @@ export class Authenticator {
    */
   authenticate(authorization: string | undefined, client: Client): User | Promise<User> {
     if (authorization === undefined) return anonymous
-    const { accounts } = this.#parts
+    const { accounts, upgrades } = this.#parts
     const fingerprint = hash('sha256', this.#key + authorization, 'base64')
     const known = this.#verified.get(fingerprint)
     if (known !== undefined && known.user !== null && accounts.current(known.name) === known.account) {
       this.#parts.lockout.check(attemptOf(client, known.name, known.account))
+      this.#requireIterations(known.account)
+      // The header is parsed only when the password is needed.
+      if (upgrades.isDue(known.account!)) {
+        upgrades.afterLogin(known.account!, parseBasicCredentials(authorization)!.password)
+      }
       return known.user
     }
     const credentials = parseBasicCredentials(authorization)
@@ -144,7 +152,7 @@ export class Authenticator {
     account: Account | null, fingerprint: string, login: Login, since: number | null,
   ): Promise<Verified | null> {
     const known = this.#verified.get(fingerprint)
-    if (known?.account === account) return this.#confirmed(known, login.client, since)
+    if (known?.account === account) return this.#confirmed(known, login, since)
     const running = this.#running.get(fingerprint)
     if (running?.account === account) return this.#share(running.outcome, account, fingerprint, login, since)
     const check = { account, outcome: this.#verify(fingerprint, login, account, since) }
@@ -169,11 +177,11 @@ export class Authenticator {
     }
   }
 
-  async #confirmed(known: Verified, client: Client, since: number | null): Promise<Verified | null> {
-    if (known.user === null) {
-      this.#parts.lockout.check(attemptOf(client, known.name, known.account))
-      if (await this.#isOutdated(known.name, known.account, since)) return null
-    }
+  async #confirmed(known: Verified, { client, password }: Login, since: number | null): Promise<Verified | null> {
+    this.#parts.lockout.check(attemptOf(client, known.name, known.account))
+    this.#requireIterations(known.account)
+    if (known.user !== null) this.#parts.upgrades.afterLogin(known.account!, password)
+    else if (await this.#isOutdated(known.name, known.account, since)) return null
     return this.#repeat(known, client)
   }
 
@@ -220,15 +228,23 @@ export class Authenticator {
 
   /** Does the same work for all wrong passwords, for unknown names too (`refusal-work`). */
   async #isRight(password: string, account: Account | null): Promise<boolean> {
-    const { machine, options, refusals } = this.#parts
+    const { machine, refusals } = this.#parts
     const stored = account?.hash ?? null
-    const bounds = account?.user.admin ? administratorBounds : options
-    if (stored !== null && await verifyPassword(password, stored, machine, bounds)) return true
+    if (stored !== null && await verifyPassword(password, stored, machine, this.#bounds(account))) return true
     const salt = this.#key.slice(0, keyBytes)
     for (const [digest, rounds] of refusals.missing(stored)) {
       await machine.pbkdf2(password, salt, rounds, derivedKeyBytes[digest], digest)
     }
     return false
+  }
+
+  /** The bounds may have changed since the password was verified. @throws ApiError as `authenticate` */
+  #requireIterations(account: Account | null): void {
+    if (account !== null && account.hash !== null) requireIterations(account.hash, this.#bounds(account))
+  }
+
+  #bounds(account: Account | null): IterationBounds {
+    return account?.user.admin ? administratorBounds : this.#parts.options
   }
 }
 

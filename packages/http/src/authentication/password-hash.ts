@@ -40,21 +40,28 @@ export const administratorBounds: IterationBounds = { passwordIterationsMin: 1, 
  * copied hash cannot block the thread pool
  */
 export async function verifyPassword(
-  password: string, hash: PasswordHash, machine: Machine,
-  { passwordIterationsMin, passwordIterationsMax }: IterationBounds,
+  password: string, hash: PasswordHash, machine: Machine, bounds: IterationBounds,
 ): Promise<boolean> {
   const expected = Buffer.from(hash.derived, 'hex')
   if (hash.scheme === 'simple') return equal(Buffer.from(simpleHash(password, hash.salt), 'hex'), expected)
   const { iterations, salt, digest } = hash
   if (digest === null) throw new ApiError('forbidden', 'PRF is invalid')
-  if (iterations > passwordIterationsMax) {
-    throw new ApiError('forbidden', 'Iteration count is too high for this server')
-  }
-  if (iterations < Math.max(1, passwordIterationsMin)) {
-    throw new ApiError('forbidden', 'Iteration count is too low for this server')
-  }
+  requireIterations(hash, bounds)
   const text = hash.scheme === 'pbkdf2' ? password : simpleHash(password, salt)
   return equal(await machine.pbkdf2(text, salt, iterations, expected.length, digest), expected)
+}
+
+/** @throws ApiError `forbidden` for an iteration count outside the server's bounds */
+export function requireIterations(
+  hash: PasswordHash, { passwordIterationsMin, passwordIterationsMax }: IterationBounds,
+): void {
+  if (hash.scheme === 'simple') return
+  if (hash.iterations > passwordIterationsMax) {
+    throw new ApiError('forbidden', 'Iteration count is too high for this server')
+  }
+  if (hash.iterations < Math.max(1, passwordIterationsMin)) {
+    throw new ApiError('forbidden', 'Iteration count is too low for this server')
+  }
 }
 
 /** Returns hexadecimal digits. */
