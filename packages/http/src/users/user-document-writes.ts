@@ -160,7 +160,8 @@ function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOu
 }
 
 /**
- * Returns the body of a document with the hash of its password instead of the password, or null when it has none.
+ * Returns the body of a document with the hash of its password instead of the password, or null when the document has
+ * no such member. A password that is null is removed, and leaves the hash of the document as it is.
  * @throws ApiError `bad_request` when the password is not a string or breaks a rule, `service_unavailable` when too
  * many are waiting
  */
@@ -168,8 +169,9 @@ async function withoutPassword(
   { hasher, rules, options }: UserDocumentParts, body: Uint8Array, source: PasswordSource,
 ): Promise<Uint8Array | null> {
   const document = parseExact(body)
-  if (!isJsonObject(document) || !Object.hasOwn(document, 'password') || document['password'] === null) return null
+  if (!isJsonObject(document) || !Object.hasOwn(document, 'password')) return null
   const { password, ...others } = document
+  if (password === null) return Buffer.from(JSON.stringify(others))
   if (typeof password !== 'string') throw new ApiError('bad_request', 'The password must be a string.')
   rules.check(password, options.passwordRules)
   return withHash(others, await hasher.hash(password, source))

@@ -134,6 +134,14 @@ describe('the users database', () => {
       const answer = await node.put(pathOf('ann'), { ...userOf('ann', ''), password: 7 })
       expect(outcome(answer)).to.deep.equal([400, 'The password must be a string.'])
     })
+
+    it('and removes one that is null, without a change of the hash', async () => {
+      await register('ann')
+      const before = await stored('ann')
+      expect((await node.put(pathOf('ann'), { ...before, password: null })).status).to.equal(201)
+      expect(await stored('ann')).to.deep.equal({ ...before, _rev: (await stored('ann'))['_rev'] })
+      expect(await userCtx(as('ann', 'pw ann'))).to.deep.equal({ name: 'ann', roles: [] })
+    })
   })
 
   describe('logs users in', () => {
