@@ -5,6 +5,7 @@ import {
   requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
 } from '../authentication/authorization.ts'
 import { originOf } from '../audit/audit.ts'
+import { readPartitioned } from '../databases/partitioned-parameter.ts'
 import { origin, sendRedirect } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Access, Resource } from './resource.ts'
@@ -57,6 +58,8 @@ function dispatchServer(routes: Routes, request: RequestContext, services: Servi
     const known = routes.server.hasLiteral(segments[0]!)
     if (!known && segments.length === 1 && (method === 'PUT' || method === 'DELETE')) {
       checkDatabaseName(segments[0]!)
+      // Only the names of databases that Sectional does not have come here.
+      if (method === 'PUT') readPartitioned(segments[0]!, request.query)
     }
     throw known ? new ApiError('missing') : new ApiError('database_missing')
   }

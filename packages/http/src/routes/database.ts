@@ -3,6 +3,7 @@ import { ApiError, checkDatabaseName } from '@sectional/core'
 import { replicasPerShardMax, shardsPerDatabaseMax, usersDatabase } from '@sectional/cluster'
 import { originOf } from '../audit/audit.ts'
 import { databaseInformation } from '../databases/database-information.ts'
+import { readPartitioned } from '../databases/partitioned-parameter.ts'
 import { location, sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -18,7 +19,7 @@ export async function putDatabase(request: RequestContext, services: Services): 
   const q = positive(request, 'q', options.shardsPerDatabase, shardsPerDatabaseMax)
   const n = Math.min(positive(request, 'n', options.replicasPerShard), replicasPerShardMax)
   checkEngine(request)
-  const partitioned = isPartitioned(request, name)
+  const partitioned = readPartitioned(name, request.query)
   checkPlacement(request)
   checkDatabaseName(name)
   if (control.state()?.databases.has(name)) throw new ApiError('file_exists')
@@ -43,17 +44,6 @@ function positive(request: RequestContext, parameter: 'q' | 'n', fallback: numbe
 function checkEngine(request: RequestContext): void {
   const engine = request.query.get('engine')
   if (engine !== undefined && engine !== 'couch') throw new ApiError('bad_request', 'invalid_engine_extension')
-}
-
-/** `/_users` and `/_replicator` at the end of a name make it that of a system database too. */
-const systemName = /^_|\/_(?:users|replicator)$/
-
-function isPartitioned(request: RequestContext, name: string): boolean {
-  const text = request.query.get('partitioned')
-  if (text === undefined || text === 'false') return false
-  if (text !== 'true') throw new ApiError('bad_request', 'Invalid `partitioned` parameter')
-  if (systemName.test(name)) throw new ApiError('bad_request', 'Cannot partition a system database')
-  return true
 }
 
 const placementForm = /^[^:,]+:\d+(?:,[^:,]+:\d+)*$/

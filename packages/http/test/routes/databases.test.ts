@@ -54,13 +54,15 @@ describe('databases', () => {
       ['placement=metro', 'The `placement` value should be in a format `zone:n`.'],
     ] as const) expect((await node.put(`/db?${query}`)).json).to.deep.equal({ error: 'bad_request', reason })
     expect((await node.put('/db?placement=a:1')).status).to.equal(501)
-    for (const name of ['_users', '_replicator', 'x%2F_users', 'x%2Fy%2F_replicator']) {
+    const systemNames = ['_users', '_replicator', '_global_changes', '_metadata', '_dbs', '_nodes']
+    for (const name of [...systemNames, 'x%2F_users', 'x%2Fy%2F_replicator']) {
       const refused = await node.put(`/${name}?partitioned=true`)
       expect([refused.status, refused.json.reason]).to.deep.equal([400, 'Cannot partition a system database'])
     }
     for (const name of ['x_users', '_users%2Fx', 'x%2F_users%2Fx', 'x%2F_user']) {
       expect((await node.put(`/x${name}?partitioned=true`)).status, name).to.equal(201)
     }
+    expect((await node.put('/_dbs')).status).to.equal(404)
     expect((await node.put('/Capital')).json.error).to.equal('illegal_database_name')
     await node.put('/there')
     for (const name of ['there', 'Capital']) {
