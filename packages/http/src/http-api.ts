@@ -14,6 +14,7 @@ import { PasswordQueue } from './authentication/password-queue.ts'
 import { ProxyAuthentication, UnsignedProxyWarning } from './authentication/proxy-authentication.ts'
 import { RefusalWork } from './authentication/refusal-work.ts'
 import { RequestAuthentication } from './authentication/request-authentication.ts'
+import { SameSiteWarning } from './authentication/same-site.ts'
 import { Sessions } from './authentication/sessions.ts'
 import { SessionSecrets } from './authentication/session-secrets.ts'
 import { TokenAuthentication } from './authentication/token-authentication.ts'
@@ -76,11 +77,13 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
   const feeds = new Feeds(runtime.clock, parts.control)
   const unsignedProxy = new UnsignedProxyWarning(options, runtime.log)
+  const sameSite = new SameSiteWarning(options, runtime.log)
   const hosts = new VirtualHosts(configuration, options)
   const crossOrigin = new CrossOriginHosts(configuration, options)
   const unsubscribe = configuration.onChange(() => {
     if (options.maintenanceMode !== 'false') feeds.endAll()
     unsignedProxy.check()
+    sameSite.check()
     hosts.refresh()
     crossOrigin.refresh()
   })

@@ -9,6 +9,7 @@ import { ApiError, formatHttpTime } from '@sectional/core'
 import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { DigestName } from '../settings/authentication-options.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
+import { sameSiteOf } from './same-site.ts'
 
 export const sessionCookieName = 'AuthSession'
 const separator = ':'.charCodeAt(0)
@@ -17,7 +18,6 @@ const hexTime = /^[0-9A-Fa-f]{1,12}$/
 const digestNames: Readonly<Record<DigestName, string>> = {
   sha: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512',
 }
-const sameSiteValues: Readonly<Record<string, string>> = { none: 'None', lax: 'Lax', strict: 'Strict' }
 
 export interface SessionCookie {
   readonly name: string
@@ -73,14 +73,6 @@ export function makeSessionCookie(name: string, timeSeconds: number, key: string
 export function isSignedBy({ message, signature }: SessionCookie, key: string, digest: string): boolean {
   const expected = createHmac(digest, key).update(message).digest()
   return expected.length === signature.length && timingSafeEqual(expected, signature)
-}
-
-/** Returns the SameSite attribute, or undefined for a cookie without it. */
-function sameSiteOf(
-  { sameSite }: HttpOptions, { crossOriginEnabled, crossOriginCredentials }: CrossOriginOptions,
-): string | undefined {
-  if (sameSite !== 'auto') return sameSiteValues[sameSite]
-  return crossOriginEnabled && crossOriginCredentials ? undefined : sameSiteValues['lax']
 }
 
 /**

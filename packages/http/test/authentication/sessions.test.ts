@@ -74,6 +74,19 @@ describe('cookie sessions', () => {
     expect(await sameSite()).to.equal(undefined)
   })
 
+  it('are logged to lack SameSite when the option has a value that is not valid, once for each', async () => {
+    const warned = (): readonly unknown[] => node.log.lines.splice(0).filter(({ level }) => level === 'warn')
+      .map(({ fields: { option, value, valid } }) => [option, value, valid])
+    for (const value of ['None', 'lax', 'STRICT', 'auto', '', 'laxx', 'laxx', 'lax', 'x'.repeat(1000)]) {
+      node.configuration.put('chttpd_auth', 'same_site', value)
+    }
+    expect(warned()).to.deep.equal(['laxx', 'x'.repeat(100)].map(value => (
+      ['chttpd_auth/same_site', value, 'none, lax, strict, auto'])))
+    const started = new MemoryNode({ http: { sameSite: 'laxx' } })
+    expect(started.log.lines.map(({ fields }) => fields['value'])).to.deep.equal(['laxx'])
+    await started.stop()
+  })
+
   it('are not renewed within their first second, however short they are', async () => {
     node.configuration.put('chttpd_auth', 'timeout', '3')
     await node.clock.advance(999 - node.clock.now() % 1000)
