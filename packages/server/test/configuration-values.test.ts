@@ -72,6 +72,15 @@ describe('values of settings', () => {
     expect(() => nodeOptions(layerSettings([file], {}))).to.throw(/"md5": md5 is no digest; known: sha/)
   })
 
+  it('that name the database of users are the name of the only one', async () => {
+    for (const value of ['accounts', '', '_USERS']) {
+      expect(await set('chttpd_auth/authentication_db', value), value).to.equal(400)
+    }
+    expect(await set('chttpd_auth/authentication_db', '_users')).to.equal(200)
+    const file: IniFile = { name: 'local.ini', text: '[couch_httpd_auth]\nauthentication_db = accounts\n' }
+    expect(() => nodeOptions(layerSettings([file], {}))).to.throw(/"accounts": only _users is allowed/)
+  })
+
   it('that limit addresses leave that of the limit within it', async () => {
     for (const value of ['40', '127', '0']) expect(await set('chttpd/max_uri_length', value), value).to.equal(400)
     for (const value of ['128', 'infinity']) expect(await set('chttpd/max_uri_length', value), value).to.equal(200)

@@ -1,4 +1,5 @@
 /** Options of passwords, sessions, and required logins. */
+import { usersDatabase } from '@sectional/cluster'
 import { choice, converted, flag, integer, list, option, text, type OptionType } from '@sectional/core/options'
 import { domainOrEmpty, optionalHeaderValue } from './header-types.ts'
 
@@ -27,6 +28,16 @@ const digests: OptionType<readonly DigestName[]> = {
     return names
   },
   format: names => list.format(names),
+}
+
+/** Another name would be reported, while accounts are read from the one database of users. */
+const usersDatabaseName: OptionType<string> = {
+  kind: `the name ${usersDatabase}`,
+  parse: given => {
+    if (given !== usersDatabase) throw new Error(`only ${usersDatabase} is allowed: no other database has accounts`)
+    return given
+  },
+  format: name => name,
 }
 
 export const authenticationDeclarations = {
@@ -154,9 +165,9 @@ export const authenticationDeclarations = {
     help: 'Digests that are accepted in session cookies; new cookies are signed with the first one.',
   }),
 
-  authenticationDatabase: option('chttpd_auth/authentication_db', text, {
-    default: '_users',
+  authenticationDatabase: option('chttpd_auth/authentication_db', usersDatabaseName, {
+    default: usersDatabase,
     effect: 'live',
-    help: 'Name of the database of users that GET /_session reports.',
+    help: 'Name of the database of users, for files that come from CouchDB. No other database is possible.',
   }),
 }
