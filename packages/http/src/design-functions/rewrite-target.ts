@@ -10,6 +10,7 @@ import type { Services } from '../services/services.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { insecureRule, type RewrittenPath } from './rewrite-rules.ts'
 import { RewrittenExchange } from '../request/rewritten-exchange.ts'
+import { virtualHostPath } from '../request/virtual-hosts.ts'
 
 /** What a rewrite function may change besides the path. */
 export interface RewriteChanges {
@@ -27,10 +28,11 @@ const requestedPath = 'x-couchdb-requested-path'
  */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'authorization', 'connection', 'content-encoding', 'content-length', 'cookie', 'expect', 'host', 'keep-alive',
-  'origin', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'x-couch-request-id',
-  'x-http-method-override', requestedPath,
+  'origin', 'proxy-authorization', 'proxy-connection', 'referer', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+  'x-couch-request-id', 'x-http-method-override', requestedPath, virtualHostPath,
 ])
-const reservedPrefixes = ['x-auth-couchdb-', 'x-forwarded-']
+/** The headers that only browsers set (`Sec-Fetch-Site`), and those of proxies. */
+const reservedPrefixes = ['sec-', 'x-auth-', 'x-forwarded-']
 
 /**
  * Turns a request into the one to which a rewrite leads. Its user, its limits and its accounting stay those of the
@@ -101,7 +103,9 @@ function headersOf(
 }
 
 function isReserved(name: string, options: HttpOptions): boolean {
-  const { forwardedHostHeader, forwardedProtoHeader, forwardedSslHeader } = options
-  return reservedHeaders.has(name) || reservedPrefixes.some(prefix => name.startsWith(prefix))
-    || name === forwardedHostHeader || name === forwardedProtoHeader || name === forwardedSslHeader
+  const ofProxy = [
+    options.forwardedHostHeader, options.forwardedProtoHeader, options.forwardedSslHeader,
+    options.peerHeader?.toLowerCase(), options.proxyUserHeader, options.proxyRolesHeader, options.proxyTokenHeader,
+  ]
+  return reservedHeaders.has(name) || reservedPrefixes.some(prefix => name.startsWith(prefix)) || ofProxy.includes(name)
 }

@@ -48,14 +48,15 @@ export function requireSameSite(request: RequestContext, options: CrossOriginOpt
 
 /**
  * Checks a request that a function of a design document turns into one with another method. Browsers follow links of
- * other sites with the cookie or Basic credentials, but only with GET.
+ * other sites with the cookie or Basic credentials, but only with GET. What earlier rewrites have made of the method and
+ * the headers does not count.
  * @throws ApiError `forbidden` for a GET or HEAD that becomes a write: with a cookie unless a page of this server sends
  * it, with other credentials when a page of another site does
  */
 export function requireSameSiteRewrite(request: RequestContext, method: string): void {
   const isReading = (name: string): boolean => name === 'GET' || name === 'HEAD'
   const { handler } = request.user
-  if (handler === undefined || handler === 'jwt' || !isReading(request.method) || isReading(method)) return
+  if (handler === undefined || handler === 'jwt' || !isReading(request.sentMethod) || isReading(method)) return
   const isSame = comesFromSameOrigin(request)
   if (handler === 'cookie' ? isSame !== true : isSame === false) throw usedByOtherSite()
 }
@@ -84,15 +85,15 @@ function usesCredentials(page: string | undefined, type: string | undefined): Ap
 }
 
 /** Returns whether the page that sends the request is from this server; undefined when the request does not tell. */
-function comesFromSameOrigin(request: RequestContext): boolean | undefined {
-  const site = request.header('sec-fetch-site')
+function comesFromSameOrigin({ sent: { headers }, forwardedHost }: RequestContext): boolean | undefined {
+  const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin' || site === 'none'
-  const page = request.header('origin') ?? request.header('referer')
+  const page = headers['origin'] ?? headers['referer']
   if (page === undefined) return undefined
   if (!URL.canParse(page)) return false
   const { protocol, host } = new URL(page)
   // Pages of other sites cannot set either header.
-  return [request.header('host'), request.forwardedHost].some(own => {
+  return [headers['host'], forwardedHost].some(own => {
     const url = `${protocol}//${own}`
     return own !== undefined && URL.canParse(url) && new URL(url).host === host
   })

@@ -10,6 +10,9 @@ import { anonymous, type User } from './user.ts'
  * `OperationContext`: it has the request id, and a signal that is aborted when the client disconnects.
  */
 export class RequestContext {
+  /** The exchange and its method as the client sent them. Decisions about where a request comes from use these. */
+  readonly sent: HttpExchange
+  readonly sentMethod: string
   /** This and the next four members are changed by `rewrite` only. */
   exchange: HttpExchange
   /** The method after an override. It is never HEAD, which runs as GET. */
@@ -66,6 +69,8 @@ export class RequestContext {
     exchange: HttpExchange, requestId: string, method: string, segments: readonly string[], query: Query,
     startedAt: number,
   ) {
+    this.sent = exchange
+    this.sentMethod = method
     this.exchange = exchange
     this.requestId = requestId
     this.clientAddress = exchange.remoteAddress

@@ -54,10 +54,10 @@ export async function postDocumentForm(request: RequestContext, services: Servic
 }
 
 /** Refuses forms of other sites, which could otherwise write with the rights of the user who visits them. */
-function requireSameSite(request: RequestContext): void {
-  const referer = request.header('referer')
+function requireSameSite({ sent: { headers } }: RequestContext): void {
+  const { referer, host } = headers
   if (referer === undefined) throw new ApiError('bad_request', 'Referer header required.')
-  if (!URL.canParse(referer) || new URL(referer).host !== request.header('host')) {
+  if (!URL.canParse(referer) || new URL(referer).host !== host) {
     throw new ApiError('bad_request', 'Referer header must match host.')
   }
 }

@@ -192,8 +192,11 @@ describe('_rewrite', () => {
       await node.put('/db/_security', { members: { roles: [] }, admins: { roles: ['_admin'] } })
       const reserved = [
         'Authorization', 'COOKIE', 'X-Auth-CouchDB-UserName', 'X-Forwarded-Host', 'Origin', 'X-Http-Method-Override',
-        'X-CouchDB-Requested-Path', 'Content-Length', 'Transfer-Encoding', 'X-Public-Host',
+        'X-CouchDB-Requested-Path', 'Content-Length', 'Transfer-Encoding', 'X-Public-Host', 'Referer', 'Sec-Fetch-Site',
+        'X-Auth-Service-Roles', 'X-CouchDB-VHost-Path', 'X-Client', 'X-Name',
       ]
+      node.configuration.put('chttpd', 'peer_header', 'X-Client')
+      node.configuration.put('chttpd_auth', 'x_auth_username', 'X-Name')
       node.configuration.put('chttpd', 'x_forwarded_host', 'X-Public-Host')
       for (const name of reserved) {
         const source = `() => ({ path: "_show/f", headers: { "${name}": "x" } })`

@@ -85,6 +85,30 @@ describe('a request of another site', () => {
     for (const headers of others.slice(0, 2)) expect(await basic(headers)).to.deep.equal([403, 'forbidden'])
   })
 
+  it('cannot use a session to write through several rewrites, whatever headers the first one sets', async () => {
+    await node.put('/db/x', { n: 1 })
+    const rewrites = `(req) => req.path.at(-1) === 'end' ? { path: '../../x', method: 'DELETE' }
+      : { path: '_rewrite/end', method: req.path.at(-1), headers: JSON.parse(req.query.headers) }`
+    await node.put('/db/_design/d', { rewrites })
+    await node.put('/db/_design/rules', { rewrites: [{ from: ':method', to: '../d/_rewrite/:method' }] })
+    node.configuration.put('vhosts', 'site.example', '/db/_design/rules/_rewrite')
+    const forged = [{ 'Sec-Fetch-Site': 'same-origin' }, { Referer: 'http://node.example:5984/' }, {}]
+      .map(headers => encodeURIComponent(JSON.stringify(headers)))
+    const links = ['GET', 'HEAD', 'POST'].flatMap(method => forged.map(headers => `/${method}?headers=${headers}`))
+    const others: Record<string, string>[] = [{ 'sec-fetch-site': 'cross-site' }, { referer: 'https://evil.example/' }]
+    for (const link of links) {
+      for (const from of others) {
+        const sent = [
+          await node.get(`/db/_design/d/_rewrite${link}`, { authorization: '', cookie, ...from }),
+          await node.get(`/db/_design/rules/_rewrite${link}`, { authorization: '', cookie, ...from }),
+          await node.get(link, { authorization: '', cookie, host: 'site.example', ...from }),
+        ]
+        for (const answer of sent) expect(answer.json.error, link).to.be.oneOf(['forbidden', 'rewrite_error'])
+      }
+    }
+    expect((await node.get('/db/x')).json.n).to.equal(1)
+  })
+
   describe('with the Basic credentials that a browser sends', () => {
     const sent = async (path: string, headers: Record<string, string>): Promise<Answer> =>
       node.post(path, '', headers)
