@@ -117,6 +117,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     filterCalls: new FilterCalls(runtime.clock),
     uuids: new UuidGenerator(runtime, options),
     descriptions: new SharedCalls(),
+    designReadings: new SharedCalls(),
     viewDefinitions: new ViewDefinitionCache(),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }

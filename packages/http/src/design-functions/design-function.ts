@@ -1,8 +1,9 @@
 /** Finds functions in design documents. */
-import type { DatabaseRecord } from '@sectional/cluster'
-import { ApiError, designPrefix, isJsonObject, parseJsonObject, type JsonObject } from '@sectional/core'
+import type { DatabaseRecord, DesignDocument } from '@sectional/cluster'
+import { ApiError, designPrefix, isJsonObject, type JsonObject } from '@sectional/core'
 import type { SandboxFunction } from '@sectional/runtime'
-import { noFlags, openWinner, showRevision, type ShownRevision } from '../documents/document-reading.ts'
+import { currentDesignDocument } from '../documents/current-design-document.ts'
+import { noFlags, showRevision } from '../documents/document-reading.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
@@ -19,8 +20,8 @@ export interface DesignFunction {
 /**
  * Returns a function of a design document. `require` and `this` of the function are the whole design document.
  *
- * The design document is taken from the cache of this node. When that lacks the function, the design document is read
- * from its replicas, because another node may have written it a moment ago.
+ * The design document is taken from the cache of this node. When that lacks the function, its replicas are asked,
+ * because another node may have written it a moment ago.
  *
  * @param design name of the design document, without `_design/`
  * @throws ApiError `missing`, `deleted`; `not_found` when the design document has no such function;
@@ -29,18 +30,16 @@ export interface DesignFunction {
 export async function openDesignFunction(
   design: string, member: FunctionMember, name: string, request: RequestContext, services: Services,
 ): Promise<DesignFunction> {
-  const id = designPrefix + design
   const { database } = request
-  const cached = await services.coordinator.designDocument(database, id)
+  const cached = await services.coordinator.designDocument(database, designPrefix + design)
   const source = cached === null ? undefined : sourceOf(cached.members, member, name)
   if (cached !== null && source !== undefined) {
     return designFunction(cached, source, database)
   }
-  const shown = await openWinner(id, noFlags, {}, request, services)
-  const members = parseJsonObject(shown.body)
-  const found = sourceOf(members, member, name)
-  if (found === undefined) throw missingKey(isJsonObject(members[member]) ? name : member)
-  return designFunction(shown, found, database)
+  const current = await currentDesignDocument(design, request, services)
+  const found = sourceOf(current.members, member, name)
+  if (found === undefined) throw missingKey(isJsonObject(current.members[member]) ? name : member)
+  return designFunction(current, found, database)
 }
 
 /** @throws ApiError `unknown_query_language` */
@@ -55,8 +54,7 @@ function sourceOf(members: JsonObject, member: FunctionMember, name: string): st
 }
 
 function designFunction(
-  { id, revision, body, attachments = [] }: Omit<ShownRevision, 'deleted'>, source: string,
-  { incarnation }: DatabaseRecord,
+  { id, revision, body, attachments }: DesignDocument, source: string, { incarnation }: DatabaseRecord,
 ): DesignFunction {
   const shown = { id, revision, deleted: false, body, ...(attachments.length > 0 && { attachments }) }
   const modules = showRevision(shown, noFlags).json.toString()
@@ -72,17 +70,15 @@ function designFunction(
 export async function openRewrites(
   design: string, request: RequestContext, services: Services,
 ): Promise<readonly unknown[] | SandboxFunction | null> {
-  const id = designPrefix + design
-  const cached = await services.coordinator.designDocument(request.database, id)
-  if (cached?.members['rewrites'] !== undefined) return rewritesOf(cached, cached.members, request)
-  const shown = await openWinner(id, noFlags, {}, request, services)
-  return rewritesOf(shown, parseJsonObject(shown.body), request)
+  const cached = await services.coordinator.designDocument(request.database, designPrefix + design)
+  if (cached?.members['rewrites'] !== undefined) return rewritesOf(cached, request)
+  return rewritesOf(await currentDesignDocument(design, request, services), request)
 }
 
 function rewritesOf(
-  document: Omit<ShownRevision, 'deleted'>, { language = 'javascript', rewrites }: JsonObject,
-  { database }: RequestContext,
+  document: DesignDocument, { database }: RequestContext,
 ): readonly unknown[] | SandboxFunction | null {
+  const { language = 'javascript', rewrites } = document.members
   if (Array.isArray(rewrites)) return rewrites
   if (typeof rewrites !== 'string') return null
   if (language !== 'javascript') throw new ApiError('unknown_query_language', String(language))

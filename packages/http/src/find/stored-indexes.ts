@@ -28,14 +28,18 @@ export async function storedIndexes(
   { database }: RequestContext, { coordinator }: Services,
 ): Promise<readonly StoredIndex[]> {
   const documents = await coordinator.designDocuments(database)
-  const indexesOf = database.partitioned ? partitionedIndexes : globalIndexes
   return [...documents.values()]
-    .flatMap(document => document.derived(indexesOf))
+    .flatMap(document => indexesOf(document, database))
     .sort((a, b) => order(a.ddoc, b.ddoc) || order(a.name, b.name))
 }
 
 function order(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+/** Returns the indexes of one design document. */
+export function indexesOf(document: DesignDocument, database: IndexedDatabase): readonly StoredIndex[] {
+  return document.derived(database.partitioned ? partitionedIndexes : globalIndexes)
 }
 
 const partitionedIndexes = ({ id, body }: DesignDocument): readonly StoredIndex[] =>

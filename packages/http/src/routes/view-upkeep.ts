@@ -1,16 +1,22 @@
 /** `_design/{name}/_info` and `_view_cleanup`. */
 import { hash } from 'node:crypto'
-import { indexId, parseJsonObject, rootCollationVersion, type IndexDefinition } from '@sectional/core'
+import { indexId, rootCollationVersion, type IndexDefinition } from '@sectional/core'
+import { currentDesignDocument } from '../documents/current-design-document.ts'
+import { indexesOf } from '../find/stored-indexes.ts'
 import { readBody } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
-import { definitionsOf, openDesignBody, usedDefinitions } from '../views/view-definitions.ts'
+import { usedDefinitions } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 
 export const getDesignInfo: Handler = async (request, services) => {
   const name = request.params[0]!
-  const body = await openDesignBody(name, request, services)
-  const definitions = definitionsOf(body, request.database)
-  const info = await services.coordinator.viewInfo(request.database, definitions, request)
+  const document = await currentDesignDocument(name, request, services)
+  const { database } = request
+  const definitions = [
+    ...services.viewDefinitions.all(document, database).values(),
+    ...indexesOf(document, database).map(({ definition }) => definition),
+  ]
+  const info = await services.coordinator.viewInfo(database, definitions, request)
   sendJson(request, services, 200, {
     name,
     view_index: {
@@ -24,7 +30,7 @@ export const getDesignInfo: Handler = async (request, services) => {
       signature: signatureOf(definitions),
       // An index reads purges in the order of the changes, so that they have no numbers of their own.
       purge_seq: 0,
-      language: parseJsonObject(body)['language'] ?? 'javascript',
+      language: document.members['language'] ?? 'javascript',
       compact_running: false,
       collator_versions: [rootCollationVersion.collator],
       ...(info.failedCount > 0 && { failed_documents: { count: info.failedCount, examples: info.failures } }),

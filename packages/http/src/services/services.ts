@@ -1,5 +1,5 @@
 /** The services that route handlers use. One value exists for each `HttpApi`. */
-import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
+import type { ControlPlane, Coordinator, DatabaseEvents, DesignDocument } from '@sectional/cluster'
 import type { RepeatedLines, Runtime } from '@sectional/runtime'
 import type { Audit } from '../audit/audit.ts'
 import type { Admission } from '../request/admission.ts'
@@ -42,6 +42,8 @@ export interface Services {
   readonly uuids: UuidGenerator
   /** Descriptions of databases for functions of design documents (`req.info`), by incarnation. */
   readonly descriptions: SharedCalls<object>
+  /** Readings of design documents that the cache of this node lacks, by incarnation and id. */
+  readonly designReadings: SharedCalls<DesignDocument>
   readonly viewDefinitions: ViewDefinitionCache
   /** Log of disk failures, which would repeat with every request while a failure lasts. */
   readonly diskFailures: RepeatedLines

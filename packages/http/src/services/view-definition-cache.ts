@@ -10,8 +10,13 @@ export class ViewDefinitionCache {
 
   /** Returns undefined when the document has no such view, or one that cannot be queried. */
   get(document: DesignDocument, viewName: string, database: DatabaseRecord): IndexDefinition | undefined {
+    return this.all(document, database).get(viewName)
+  }
+
+  /** Returns the definitions of all views that can be queried, by their names. */
+  all(document: DesignDocument, database: DatabaseRecord): ReadonlyMap<string, IndexDefinition> {
     let known = this.#definitions.get(document)
     if (known === undefined) this.#definitions.set(document, known = viewDefinitions(document.members, database))
-    return known.get(viewName)
+    return known
   }
 }

@@ -2,30 +2,18 @@
 import {
   parseJsonObject, viewDefinition, viewDefinitions, type IndexDefinition, type IndexedDatabase,
 } from '@sectional/core'
-import { noFlags, openWinner } from '../documents/document-reading.ts'
+import { currentDesignDocument } from '../documents/current-design-document.ts'
 import { readIndexes } from '../find/stored-indexes.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import type { QueriedView } from './view-parameters.ts'
 
 /**
- * Returns the body of a design document.
- *
- * @param name without `_design/`
- * @throws ApiError `missing`, `deleted`
- */
-export async function openDesignBody(
-  name: string, request: RequestContext, services: Services,
-): Promise<Uint8Array> {
-  return (await openWinner(`_design/${name}`, noFlags, {}, request, services)).body
-}
-
-/**
- * Returns the definition of a view from the cache of design documents. When that has no such view, the design document
- * is read, because another node may have just written it.
+ * Returns the definition of a view from the cache of design documents. When that has no such view, its
+ * replicas are asked, because another node may have just written it.
  *
  * @param designName without `_design/`
- * @throws ApiError as `openDesignBody` and `viewDefinition`
+ * @throws ApiError as `currentDesignDocument` and `viewDefinition`
  */
 export async function openDefinition(
   designName: string, viewName: string, request: RequestContext, services: Services,
@@ -34,7 +22,9 @@ export async function openDefinition(
   const document = await services.coordinator.designDocument(database, `_design/${designName}`)
   const cached = document && services.viewDefinitions.get(document, viewName, database)
   if (cached) return cached
-  return viewDefinition(parseJsonObject(await openDesignBody(designName, request, services)), viewName, database)
+  const current = await currentDesignDocument(designName, request, services)
+  return services.viewDefinitions.get(current, viewName, database)
+    ?? viewDefinition(current.members, viewName, database)
 }
 
 /** Returns the definitions of the views, and of the indexes of queries, of all design documents of the database. */
@@ -55,8 +45,7 @@ export async function usedDefinitions(
   return definitions
 }
 
-/** Returns the definitions of all indexes that a design document needs. */
-export function definitionsOf(body: Uint8Array, database: IndexedDatabase): readonly IndexDefinition[] {
+function definitionsOf(body: Uint8Array, database: IndexedDatabase): readonly IndexDefinition[] {
   const views = viewDefinitions(parseJsonObject(body), database)
   return [...views.values(), ...readIndexes('', body, database).map(index => index.definition)]
 }
