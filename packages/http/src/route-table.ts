@@ -2,7 +2,6 @@
 import { ApiError } from '@sectional/core'
 import { dispatch, type Routes } from './pipeline/dispatch.ts'
 import type { Access, Handler, Resource } from './pipeline/resource.ts'
-import type { RequestContext } from './request/request-context.ts'
 import { Router } from './pipeline/router.ts'
 import { postAggregate, postAggregateInPartition } from './routes/aggregate.ts'
 import { deleteAttachment, getAttachment, putAttachment } from './routes/attachment.ts'
@@ -37,6 +36,7 @@ import {
   getNode, getPrometheus, getReplicas, getStatistics, getSystem, getVersions, refuseIncompletePath,
 } from './routes/node.ts'
 import { missingFeature } from './routes/not-implemented.ts'
+import { createPartitionPath, refusePartitionedPath } from './routes/partition-path.ts'
 import { getPurgedInfos, postPurge } from './routes/purge.ts'
 import { postMissingRevisions, postRevisionsDiff } from './routes/revisions-diff.ts'
 import { getActiveTasks, getGreeting, getIcon, getMembership, getUp, getUuids } from './routes/server.ts'
@@ -60,17 +60,26 @@ export function createRoutes(): Routes {
   const routes: Routes = {
     server: router(serverResources()),
     database: router({
-      ...databaseResources(), ...rewriteResources((request, services) => dispatch(routes, request, services)),
+      ...databaseResources(), ...dispatchingResources((request, services) => dispatch(routes, request, services)),
     }),
     databaseRoot: databaseRoot(),
   }
   return routes
 }
 
-/** @param again dispatches a rewritten request */
-function rewriteResources(again: Handler): Readonly<Record<string, Resource>> {
+/** Resources that are answered like other ones. @param again dispatches the changed request */
+function dispatchingResources(again: Handler): Readonly<Record<string, Resource>> {
   const rewrite = resource('rewrite', 'member', '*', { '*': createRewrite(again) })
-  return { '/_design/{name}/_rewrite': rewrite, '/_design/{name}/_rewrite/{path...}': rewrite }
+  const inPartition = resource('partition', 'member', '*', { '*': createPartitionPath(again) })
+  const shared = ['_index', ...['_show', '_list', '_update', '_rewrite'].map(name => `_design/{name}/${name}`)]
+  return {
+    '/_design/{name}/_rewrite': rewrite,
+    '/_design/{name}/_rewrite/{path...}': rewrite,
+    '/_partition/{partition}/_design/{name}/_info': inPartition,
+    ...Object.fromEntries(shared.flatMap(path => ['', '/{path...}'].map(rest => (
+      [`/_partition/{partition}/${path}${rest}`, inPartition]
+    )))),
+  }
 }
 
 function router(resources: Readonly<Record<string, Resource>>): Router<Resource> {
@@ -309,8 +318,4 @@ function refuseTemporaryView(): void {
 
 function refusePartitionPath(): void {
   throw new ApiError('bad_request', 'invalid_partition_req')
-}
-
-function refusePartitionedPath({ database }: RequestContext): void {
-  throw database.partitioned ? new ApiError('missing') : new ApiError('bad_request', 'database is not partitioned')
 }

@@ -90,9 +90,10 @@ async function sharedInformation(
 }
 
 /** Returns the segments of the path that the client sent. Requests to virtual hosts and rewritten ones name it. */
-function requestedPath(request: RequestContext, { options }: Services): readonly string[] {
-  const original = request.header(virtualHostPath) ?? request.header('x-couchdb-requested-path')
-  return original === undefined ? request.segments : splitPath(splitTarget(original).path, options.plusIsSpace)
+function requestedPath({ exchange }: RequestContext, { options }: Services): readonly string[] {
+  const { headers, target } = exchange
+  const original = headers[virtualHostPath] ?? headers['x-couchdb-requested-path'] ?? target
+  return splitPath(splitTarget(original).path, options.plusIsSpace)
 }
 
 function shownHeaders({ exchange }: RequestContext, { options }: Services): Record<string, string | undefined> {

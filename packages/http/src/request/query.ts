@@ -28,6 +28,11 @@ export class Query {
     return new Query(new Map([...this.#values].map(([name, value]) => [name.toLowerCase(), value])))
   }
 
+  /** Returns these parameters with another one, or with another value of one. */
+  with(name: string, value: string): Query {
+    return new Query(new Map(this.#values).set(name, value))
+  }
+
   get isEmpty(): boolean { return this.#values.size === 0 }
   get(name: string): string | undefined { return this.#values.get(name) }
   has(name: string): boolean { return this.#values.has(name) }

@@ -13,7 +13,7 @@ export class RequestContext {
   /** The exchange and its method as the client sent them. Decisions about where a request comes from use these. */
   readonly sent: HttpExchange
   readonly sentMethod: string
-  /** This and the next four members are changed by `rewrite` only. */
+  /** This and the next four members are changed by `rewrite` and `enterPartition` only. */
   exchange: HttpExchange
   /** The method after an override. It is never HEAD, which runs as GET. */
   method: string
@@ -101,6 +101,12 @@ export class RequestContext {
    * another method, and waits for as many bytes as are announced.
    */
   get isEmptied(): boolean { return this.head && !this.#sentHead }
+
+  /** Continues with another path, and with the parameter `partition`. */
+  enterPartition(segments: readonly string[], partition: string): void {
+    this.segments = segments
+    this.query = this.query.with('partition', partition)
+  }
 
   get signal(): AbortSignal { return this.exchange.signal }
 
