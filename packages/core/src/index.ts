@@ -24,7 +24,8 @@ export * from './sharding/document-id.ts'
 export * from './sharding/database-name.ts'
 export { jsonDepthMax } from './json/json-limits.ts'
 export {
-  isJsonObject, parseEmitted, parseExactly, parseJson, parseJsonInSlices, parseJsonObject, parseText,
+  isJsonObject, parseEmitted, parseExactly, parseFiniteJson, parseFiniteJsonInSlices, parseJson, parseJsonObject,
+  parseText,
 } from './json/json-text.ts'
 export type { JsonObject } from './json/json-text.ts'
 export { parseDocument, parseDocumentInSlices, smallJsonBytes } from './documents/document-json.ts'

@@ -6,7 +6,7 @@ import {
 } from './json-bytes.ts'
 import { skipJsonSpace } from './json-grammar.ts'
 import { jsonDepthMax, tooDeep } from './json-limits.ts'
-import { rawNumber, readValue } from './json-values.ts'
+import { rawNumber, readValue, type NumberReading } from './json-values.ts'
 import { hasEscapedName, mayBeMisread } from './misread-names.ts'
 
 /** The bytes of valid JSON and the value that they denote. */
@@ -52,13 +52,13 @@ export function parseEmitted(text: string): unknown {
 
 /** Returns the value of a text, which JSON.parse may have misread. */
 function withItsNames(text: string, value: unknown): unknown {
-  return mayBeMisread(text, value) ? reread(text, false) : value
+  return mayBeMisread(text, value) ? reread(text, 'rounded') : value
 }
 
 /** Parses an object or array again, without JSON.parse, which may have misread a name in it. */
-function reread(text: string, exactly: boolean): unknown {
+function reread(text: string, numbers: NumberReading): unknown {
   const bytes = Buffer.from(text)
-  const reading = readValue(bytes, skipJsonSpace(bytes, 0), exactly)
+  const reading = readValue(bytes, skipJsonSpace(bytes, 0), numbers)
   for (let step = reading.next(); ; step = reading.next()) if (step.done === true) return step.value.value
 }
 
@@ -80,7 +80,7 @@ function hasLoneSurrogate(text: string): boolean {
 /** Parses valid JSON into a value whose numbers JSON.stringify writes exactly as in the text, with all their digits. */
 export function parseExactly(text: string): unknown {
   // When JSON.parse misreads a name, it does not pass the source of the neighbouring values either.
-  if (text.includes('\\') && hasEscapedName(text)) return reread(text, true)
+  if (text.includes('\\') && hasEscapedName(text)) return reread(text, 'exact')
   return exactJson.parse(text, (_name, value, { source }) =>
     typeof value === 'number' && String(value) !== source ? rawNumber(source!) : value)
 }
@@ -110,15 +110,35 @@ export function parseJson(input: Uint8Array | string): unknown {
 }
 
 /**
- * Like `parseJson`, in slices.
+ * Parses a value that a client sends to be compared with others, or to be stored as it was parsed. Documents are parsed
+ * otherwise (`parseDocument`): they keep integers of any length.
+ *
+ * @throws ApiError like `parseJson`, and `invalid_json` for numbers beyond the range of doubles, which have no place in
+ * the order of values
+ */
+export function parseFiniteJson(input: Uint8Array | string): unknown {
+  const value = parseJson(input)
+  if (!hasFiniteNumbers(value)) throw new ApiError('invalid_json')
+  return value
+}
+
+/** Whether all numbers in a value are finite. */
+function hasFiniteNumbers(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || value === null) return true
+  return Array.isArray(value) ? value.every(hasFiniteNumbers) : Object.values(value).every(hasFiniteNumbers)
+}
+
+/**
+ * Like `parseFiniteJson`, in slices.
  *
  * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
-export function* parseJsonInSlices(input: Uint8Array): Generator<void, unknown> {
+export function* parseFiniteJsonInSlices(input: Uint8Array): Generator<void, unknown> {
   const bytes = jsonBytes(input)
   const start = skipJsonSpace(bytes, 0)
-  if (bytes[start] !== openBraceByte && bytes[start] !== openBracketByte) return parseJson(bytes)
-  const { value, end } = yield* readValue(bytes, start)
+  if (bytes[start] !== openBraceByte && bytes[start] !== openBracketByte) return parseFiniteJson(bytes)
+  const { value, end } = yield* readValue(bytes, start, 'finite')
   if (skipJsonSpace(bytes, end) < bytes.length) throw new ApiError('invalid_json')
   return value
 }

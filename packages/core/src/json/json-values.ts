@@ -1,20 +1,25 @@
 /** Builds the values of large JSON in slices, because JSON.parse cannot be interrupted. */
+import { ApiError } from '../errors.ts'
 import { backslashByte, openBraceByte, quoteByte, textOf } from './json-bytes.ts'
 import { JsonReader } from './json-reader.ts'
 
 type Container = unknown[] | Record<string, unknown>
 
 /**
+ * How numbers are read that a double does not hold. `rounded`: as JSON.parse does. `finite`: also rounded, and those
+ * beyond the range of doubles are refused. `exact`: such that JSON.stringify writes them as in the text.
+ */
+export type NumberReading = 'rounded' | 'finite' | 'exact'
+
+/**
  * Parses the object or array that starts at `start` of UTF-8 bytes.
  *
- * @param exactly represent each number that a double does not hold digit by digit such that JSON.stringify writes it as
- * in the text
  * @throws ApiError `invalid_json`; `bad_request` when nested deeper than `jsonDepthMax`
  */
 export function* readValue(
-  bytes: Uint8Array, start: number, exactly = false,
+  bytes: Uint8Array, start: number, numbers: NumberReading = 'rounded',
 ): Generator<void, { readonly value: object; readonly end: number }> {
-  const builder = new ValueBuilder(bytes, start, exactly)
+  const builder = new ValueBuilder(bytes, start, numbers)
   while (!builder.run()) yield
   return { value: builder.value!, end: builder.end }
 }
@@ -28,16 +33,16 @@ export function rawNumber(text: string): unknown {
 const exactJson = JSON as unknown as { rawJSON(text: string): unknown }
 
 class ValueBuilder extends JsonReader {
-  readonly #exactly: boolean
+  readonly #numbers: NumberReading
   /** The containers that are not closed yet, and for each the name of the member whose value it is. */
   readonly #containers: Container[] = []
   readonly #names: string[] = []
   #name = ''
   value: object | undefined
 
-  constructor(bytes: Uint8Array, start: number, exactly: boolean) {
+  constructor(bytes: Uint8Array, start: number, numbers: NumberReading) {
     super(bytes, start)
-    this.#exactly = exactly
+    this.#numbers = numbers
   }
 
   protected override opened(code: number): void {
@@ -88,6 +93,7 @@ class ValueBuilder extends JsonReader {
   #number(start: number, end: number): unknown {
     const text = textOf(this.bytes, start, end)
     const value = Number(text)
-    return this.#exactly && String(value) !== text ? rawNumber(text) : value
+    if (this.#numbers === 'finite' && !Number.isFinite(value)) throw new ApiError('invalid_json')
+    return this.#numbers === 'exact' && String(value) !== text ? rawNumber(text) : value
   }
 }

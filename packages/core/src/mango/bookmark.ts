@@ -3,7 +3,7 @@
  * It is the Base64 of `["1",id]` for a position among all documents, and of `["1",id,key]` for one in an index. The key
  * is the JSON of the columns, not the sort key, so that a bookmark outlives a change of the sort keys.
  */
-import { parseJson } from '../json/json-text.ts'
+import { parseFiniteJson } from '../json/json-text.ts'
 
 export interface FindPosition {
   readonly id: string
@@ -22,7 +22,7 @@ export function encodeBookmark({ id, key }: FindPosition): string {
 export function decodeBookmark(text: string): FindPosition | null {
   if (!/^[\w-]+$/.test(text)) return null
   try {
-    const parts = parseJson(Buffer.from(text, 'base64url'))
+    const parts = parseFiniteJson(Buffer.from(text, 'base64url'))
     if (!Array.isArray(parts) || parts.length < 2 || parts.length > 3) return null
     const [written, id, key] = parts as unknown[]
     if (written !== version || typeof id !== 'string') return null

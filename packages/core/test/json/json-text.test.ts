@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import { parseBulkDocuments, parseDocument, parseExactly, parseJson } from '../../src/index.ts'
+import {
+  ApiError, parseBulkDocuments, parseDocument, parseExactly, parseFiniteJson, parseFiniteJsonInSlices, parseJson,
+} from '../../src/index.ts'
 
 /**
  * Counts the texts. Each text begins with a member whose name no other text has, so that V8 knows only one name that
@@ -42,5 +44,19 @@ describe('names of members with escapes', () => {
   it('keep the digits of the numbers beside them', () => {
     const text = inObject('"\\n"', '"\\\\"').replace('[]', '1.0')
     expect(JSON.stringify(parseExactly(text))).to.equal(text)
+  })
+})
+
+describe('numbers that a double does not hold', () => {
+  it('are rounded, and refused beyond the range of doubles', () => {
+    const parses = [parseFiniteJson, (text: string): unknown => {
+      const reading = parseFiniteJsonInSlices(Buffer.from(text))
+      for (let step = reading.next(); ; step = reading.next()) if (step.done === true) return step.value
+    }]
+    for (const parse of parses) {
+      expect(parse('[12345678901234567890,1e308,-1e-400]')).to.deep.equal([12345678901234567000, 1e308, -0])
+      const beyond = ['1e400', '-1e999', '[1,[1e400]]', '{"a":{"b":-1e309}}', '9'.repeat(400)]
+      for (const text of beyond) expect(() => parse(text), text).to.throw(ApiError, 'invalid UTF-8 JSON')
+    }
   })
 })

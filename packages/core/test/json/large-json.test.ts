@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import {
-  ApiError, checkStructure, jsonDepthMax, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices,
+  ApiError, checkStructure, jsonDepthMax, parseDocument, parseDocumentInSlices, parseFiniteJsonInSlices, parseJson,
   readBulkDocuments, readValue, smallJsonBytes, type ParsedDocument,
 } from '../../src/index.ts'
 import { checkJson } from '../../src/json/json-check.ts'
@@ -57,16 +57,17 @@ describe('large JSON', () => {
     const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', '1', '0', 'a', 'constructor'))
     fc.assert(fc.property(fc.dictionary(name, fc.jsonValue()), fc.constantFrom('', ' '), (members, space) => {
       const text = ` ${JSON.stringify(members, null, space)}\n`
-      expect(run(parseJsonInSlices(Buffer.from(text))).result).to.deep.equal(JSON.parse(text))
+      expect(run(parseFiniteJsonInSlices(Buffer.from(text))).result).to.deep.equal(JSON.parse(text))
     }))
     const odd = '{"b":[1.50,-0,1e2,12345678901234567890,[],{}],"2":"\\u00e9","b":{"__proto__":{"x":1}},"c":null}'
-    expect(JSON.stringify(run(parseJsonInSlices(Buffer.from(odd))).result)).to.equal(JSON.stringify(JSON.parse(odd)))
-    expect(JSON.stringify(run(readValue(Buffer.from('[1.50,12345678901234567890]'), 0, true)).result.value)).to.equal(
+    expect(JSON.stringify(run(parseFiniteJsonInSlices(Buffer.from(odd))).result))
+      .to.equal(JSON.stringify(JSON.parse(odd)))
+    expect(JSON.stringify(run(readValue(Buffer.from('[1.50,12345678901234567890]'), 0, 'exact')).result.value)).to.equal(
       '[1.50,12345678901234567890]',
     )
-    expect(run(parseJsonInSlices(Buffer.from(' "x" '))).result).to.equal('x')
-    expect(() => run(parseJsonInSlices(Buffer.from('{} x')))).to.throw(ApiError, 'invalid UTF-8 JSON')
-    expect(run(parseJsonInSlices(Buffer.from(`[${'{},'.repeat(100_000)}0]`))).slices).to.be.greaterThan(3)
+    expect(run(parseFiniteJsonInSlices(Buffer.from(' "x" '))).result).to.equal('x')
+    expect(() => run(parseFiniteJsonInSlices(Buffer.from('{} x')))).to.throw(ApiError, 'invalid UTF-8 JSON')
+    expect(run(parseFiniteJsonInSlices(Buffer.from(`[${'{},'.repeat(100_000)}0]`))).slices).to.be.greaterThan(3)
   })
 
   it('has its repeated names in one object detected, across slices and when spelled with escapes', () => {

@@ -189,7 +189,7 @@ export class ChangesRun implements OpenFeed {
       JSON.stringify(projectFields(parseExactly(json.toString('utf8')), paths))
     if (json.length > smallJsonBytes && !withContent) {
       return async writer => {
-        const { value } = await this.#services.runtime.turns.run(readValue(json, 0, true))
+        const { value } = await this.#services.runtime.turns.run(readValue(json, 0, 'exact'))
         writer.text(JSON.stringify(projectFields(value, fields)))
       }
     }

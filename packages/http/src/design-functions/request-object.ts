@@ -1,5 +1,5 @@
 /** Builds the object `req`, by which functions of design documents see the request. */
-import { asBuffer, parseJson } from '@sectional/core'
+import { asBuffer, parseFiniteJson } from '@sectional/core'
 import { sessionCookieName } from '../authentication/session-cookie.ts'
 import { databaseInformation } from '../databases/database-information.ts'
 import { readBody } from '../messages/body.ts'
@@ -63,7 +63,7 @@ export async function requestObject(
     path: segments,
     raw_path: exchange.target,
     query: Object.fromEntries([...request.query.entries()].map(([name, value]) => (
-      [name, jsonParameters.has(name) ? parseJson(value) : value]
+      [name, jsonParameters.has(name) ? parseFiniteJson(value) : value]
     ))),
     headers: shownHeaders(request, services),
     body: text,

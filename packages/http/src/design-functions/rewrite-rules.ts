@@ -1,5 +1,5 @@
 /** The rules in the member `rewrites` of a design document, which map paths to other paths. */
-import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
+import { ApiError, isJsonObject, parseFiniteJson, type JsonObject } from '@sectional/core'
 import { FunctionError } from '../messages/function-error.ts'
 import type { RequestContext } from '../request/request-context.ts'
 
@@ -99,7 +99,7 @@ function pathSegment(segment: string, bindings: Bindings): string {
 }
 
 function decoded(name: string, text: string): unknown {
-  return keyParameters.has(name) ? parseJson(text) : text
+  return keyParameters.has(name) ? parseFiniteJson(text) : text
 }
 
 function encoded(name: string, value: unknown): string {

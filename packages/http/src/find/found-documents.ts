@@ -41,7 +41,7 @@ export function writeFound(
 async function writeLarge(
   writer: JsonWriter, json: Buffer, fields: readonly FieldPath[], { runtime }: Services,
 ): Promise<void> {
-  const { value } = await runtime.turns.run(readValue(json, 0, true))
+  const { value } = await runtime.turns.run(readValue(json, 0, 'exact'))
   writer.text(JSON.stringify(projectFields(value, fields)))
 }
 

@@ -2,7 +2,7 @@
  * Parameters that select rows of lists and views, from the query string and the body. Lists accept those that only
  * apply to views, too: clients of CouchDB expect their errors.
  */
-import { ApiError, isJsonObject, parseJson, type JsonObject } from '@sectional/core'
+import { ApiError, isJsonObject, parseFiniteJson, type JsonObject } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from '../request/query.ts'
 
 /** When an index is updated: before it is read, not at all, or after it was read. */
@@ -124,7 +124,9 @@ export function checkUnreduced(parameters: RowParameters): void {
 }
 
 function applyQuery(parameters: RowParameters, query: Query): void {
-  for (const [name, text] of query.entries()) apply(parameters, name, jsonParameters.has(name) ? parseJson(text) : text)
+  for (const [name, text] of query.entries()) {
+    apply(parameters, name, jsonParameters.has(name) ? parseFiniteJson(text) : text)
+  }
 }
 
 function applyMembers(parameters: RowParameters, body: JsonObject | null): void {

@@ -1,8 +1,8 @@
 /** Reads request bodies: checks size, content coding and content type, and parses JSON. */
 import { gunzipSync } from 'node:zlib'
 import {
-  ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseJson, parseJsonInSlices,
-  smallJsonBytes, type JsonObject, type ParsedDocument,
+  ApiError, checkStructure, isJsonObject, parseDocument, parseDocumentInSlices, parseFiniteJson,
+  parseFiniteJsonInSlices, smallJsonBytes, type JsonObject, type ParsedDocument,
 } from '@sectional/core'
 import { BodyTooLargeError, CompressionError } from '@sectional/runtime'
 
@@ -206,15 +206,15 @@ const valueBytes = 64
 
 /**
  * Parses a body that is not a document. A large body is scanned in slices before it is parsed.
- * @throws ApiError `too_large` for more values than `limits/json_values`, and the errors of `parseJson`
+ * @throws ApiError `too_large` for more values than `limits/json_values`, and the errors of `parseFiniteJson`
  */
 export async function parseBody(bytes: Uint8Array, request: RequestContext, services: Services): Promise<unknown> {
-  if (bytes.length <= smallJsonBytes) return parseJson(bytes)
+  if (bytes.length <= smallJsonBytes) return parseFiniteJson(bytes)
   const { admission, options } = services
   const limits = { valuesMax: options.jsonValuesMax, setting: httpDeclarations.jsonValuesMax.name }
   const values = await runWhileWanted(checkStructure(bytes, limits), request, services)
   admission.reserveParsed(request, bytes.length + values * valueBytes)
-  return runWhileWanted(parseJsonInSlices(bytes), request, services)
+  return runWhileWanted(parseFiniteJsonInSlices(bytes), request, services)
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Query parameters. Unknown ones are ignored; the last value of a repeated one counts. */
-import { ApiError, parseJson } from '@sectional/core'
+import { ApiError, parseFiniteJson } from '@sectional/core'
 import { decodeText } from './request-path.ts'
 
 export class Query {
@@ -45,7 +45,7 @@ export class Query {
   /** Returns the parsed JSON value, or undefined when the parameter is absent. */
   json(name: string): unknown {
     const text = this.#values.get(name)
-    return text === undefined ? undefined : parseJson(text)
+    return text === undefined ? undefined : parseFiniteJson(text)
   }
 
   /** Returns `r` or `w`. Text that is not an integer selects the default, as in CouchDB. */
