@@ -1,5 +1,5 @@
 /** Builds the object `req`, by which functions of design documents see the request. */
-import { asBuffer, parseFiniteJson } from '@sectional/core'
+import { asBuffer } from '@sectional/core'
 import { sessionCookieName } from '../authentication/session-cookie.ts'
 import { databaseInformation } from '../databases/database-information.ts'
 import { readBody } from '../messages/body.ts'
@@ -62,13 +62,13 @@ export async function requestObject(
     requested_path: requestedPath(request, services),
     path: segments,
     raw_path: exchange.target,
-    query: Object.fromEntries([...request.query.entries()].map(([name, value]) => (
-      [name, jsonParameters.has(name) ? parseFiniteJson(value) : value]
+    query: Object.fromEntries(request.query.unicodeEntries().map(([name, value]) => (
+      [name, jsonParameters.has(name) ? request.query.json(name) : value]
     ))),
     headers: shownHeaders(request, services),
     body: text,
     peer: exchange.remoteAddress,
-    form: isForm(request) && body !== null ? Object.fromEntries(Query.parse(text).entries()) : {},
+    form: isForm(request) && body !== null ? Object.fromEntries(Query.parse(text).unicodeEntries()) : {},
     cookie: shownCookies(request),
     userCtx: userContext(user, database.name),
     secObj: database.security,

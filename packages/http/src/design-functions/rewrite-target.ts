@@ -45,7 +45,7 @@ const reservedPrefixes = ['sec-', 'x-auth-', 'x-forwarded-']
  * `rewrite_error` for a header that a rewrite must not set
  */
 export function rewriteRequest(
-  request: RequestContext, { segments, query }: RewrittenPath, changes: RewriteChanges, services: Services,
+  request: RequestContext, { segments, query: parameters }: RewrittenPath, changes: RewriteChanges, services: Services,
 ): void {
   const { options } = services
   const { secureRewrites, uriLengthMax } = options
@@ -55,13 +55,14 @@ export function rewriteRequest(
   if (!path.every(segment => segment.isWellFormed())) {
     throw new ApiError('illegal_docid', 'Document id must be valid UTF-8')
   }
+  const query = new Query(parameters)
   const target = targetOf(path, query)
   if (target.length > Math.min(uriLengthMax, targetLengthMax)) throw new ApiError('too_long')
   const method = changes.method ?? (request.head ? 'HEAD' : request.method)
   requireSameSiteRewrite(request, method)
   const body = changes.body ?? null
   const headers = headersOf(exchange, request.rewrites === 0, changes.headers ?? {}, body, options)
-  request.rewrite(new RewrittenExchange(exchange, { method, target, headers, body }), path, new Query(query))
+  request.rewrite(new RewrittenExchange(exchange, { method, target, headers, body }), path, query)
 }
 
 /** Resolves the segments `.` and `..`. */
@@ -74,10 +75,9 @@ function normalized(segments: readonly string[]): readonly string[] {
   return path
 }
 
-function targetOf(path: readonly string[], query: RewrittenPath['query']): string {
-  // Parameters that are not UTF-8 have no percent-encoding. The handler that reads one reports the error.
-  const encode = (text: string): string => encodeURIComponent(text.toWellFormed())
-  const parameters = [...query].map(([name, value]) => `${encode(name)}=${encode(value)}`)
+function targetOf(path: readonly string[], query: Query): string {
+  // Bytes that are not UTF-8 are kept in the parsed query only. The handler that reads the parameter reports the error.
+  const parameters = query.unicodeEntries().map(pair => pair.map(encodeURIComponent).join('='))
   return path.map(segment => `/${encodeSegment(segment)}`).join('')
     + (parameters.length === 0 ? '' : `?${parameters.join('&')}`)
 }

@@ -39,6 +39,11 @@ export class Query {
   names(): Iterable<string> { return this.#values.keys() }
   entries(): Iterable<[string, string]> { return this.#values.entries() }
 
+  /** Returns names and values with U+FFFD for bytes that are not UTF-8, for code that shows or passes on all of them. */
+  unicodeEntries(): [string, string][] {
+    return [...this.#values].map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])
+  }
+
   /** Reads a flag of a document request: only the exact text `true` sets it. */
   flag(name: string): boolean { return this.#values.get(name) === 'true' }
 
@@ -55,14 +60,19 @@ export class Query {
   }
 }
 
-/**
- * Replaces a value that is not UTF-8. No parameter accepts this text, so the code that reads the parameter reports the
- * error.
- */
+/** Stands for bytes that are not UTF-8. */
 const notText = '\uD800'
 
+/**
+ * Decodes a name or value. No parameter accepts one with bytes that are not UTF-8, so the code that reads the parameter
+ * reports the error.
+ */
 function decodeParameter(raw: string): string {
-  return decodeText(raw, true, () => notText)
+  return decodeText(raw, true, () => raw.replaceAll('+', ' ').replace(/(?:%[0-9a-f]{2})+/gi, decodeBytes))
+}
+
+function decodeBytes(escapes: string): string {
+  return Buffer.from(escapes.replaceAll('%', ''), 'hex').toString().replaceAll('\uFFFD', notText)
 }
 
 /**

@@ -90,6 +90,14 @@ describe('req', () => {
     await assert.rejects(reqOf('POST', '/db/x', type, 'a=%zz'), { status: 400 })
   })
 
+  it('has U+FFFD for bytes of the query and of a form that are not UTF-8', async () => {
+    const { query } = await reqOf('GET', '/db/x?a=%ff&b=1+%c3%a9%C3&%fe=c&d=%F0%9F%98%80')
+    assert.deepEqual(query, { a: '\ufffd', b: '1 é\ufffd', '\ufffd': 'c', d: '😀' })
+    const { form } = await reqOf('POST', '/db/x', { 'content-type': 'application/x-www-form-urlencoded' }, 'a=x%ffé')
+    assert.deepEqual(form, { a: 'x\ufffdé' })
+    await assert.rejects(reqOf('GET', '/db/x?key="%ff"'), { status: 400, reason: 'invalid UTF-8 JSON' })
+  })
+
   it('has the path that the client sent when the request was rewritten', async () => {
     const original = { 'x-couchdb-requested-path': '/db/a%20b?c' }
     const { path, requested_path: requested } = await reqOf('GET', '/db/y', original)

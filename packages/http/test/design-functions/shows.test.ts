@@ -232,6 +232,13 @@ describe('a show function', () => {
     assert.equal((await node.get('/db/_design/d/_show/f', { authorization: '' })).status, 401)
   })
 
+  it('sends U+FFFD for what UTF-8 cannot encode', async () => {
+    const source = '(doc, req) => ({ json: [req.query, "\\ud800", "\\\\\\udc00", "\\\\ud800", "\\ud83d\\ude00"] })'
+    assert.deepEqual((await show(source, '/x?a=%ff')).json,
+      [{ a: '\ufffd' }, '\ufffd', '\\\ufffd', '\\ud800', '😀'])
+    assert.equal((await show('() => "a\\udfff\\ud800b"')).text, 'a\ufffd\ufffdb')
+  })
+
   it('makes a large response', async () => {
     const lengthOf = async (source: string): Promise<readonly unknown[]> => {
       const { status, headers, text } = await show(source)

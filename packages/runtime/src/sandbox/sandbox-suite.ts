@@ -82,6 +82,13 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         assert.deepEqual(outcomes, [{ kind: 'value', json: '{"sum":3}' }, { kind: 'value', json: 'null' }])
       })
 
+      it('return U+FFFD for halves of surrogate pairs, which UTF-8 cannot encode', async () => {
+        const outcomes = await call('text => [text, text[1] + text[0]]', '["\\ud83d\\ude00"]', '["\\\\ud800"]')
+        assert.deepEqual(outcomes.map(outcome => outcome.kind === 'value' && JSON.parse(outcome.json)), [
+          ['😀', '\ufffd\ufffd'], ['\\ud800', 'u\\'],
+        ])
+      })
+
       it('reduce with keys, values and rereduce', async () => {
         const source = 'function (keys, values, rereduce) { return rereduce ? sum(values) : keys.length }'
         assert.deepEqual(await call(source, '[[["a","id1"],["b","id2"]],[5,6],false]', '[null,[2,3],true]'), [

@@ -78,7 +78,7 @@ function createEnvironment(
     written.rowCount = 0
     try {
       if (kind === 'filter') return invoke(called, modules, [item, request]) ? '=true\n' : '=false\n'
-      if (kind === 'call') return `=${texts.json(invoke(called, modules, item as unknown[]))}\n`
+      if (kind === 'call') return `=${texts.unicode(invoke(called, modules, item as unknown[]))}\n`
       if (kind === 'map') freeze(item)
       invoke(called, undefined, [item])
       return `${written.rowCount}\n${written.rows}`
@@ -102,7 +102,7 @@ function createEnvironment(
   function runResponse(called: unknown, text: string, lengthMax: number): string | null {
     try {
       const response = respond(called, text, lengthMax)
-      return response === null ? null : `=${texts.json(response)}\n`
+      return response === null ? null : `=${texts.unicode(response)}\n`
     } catch (error) {
       return failure(error)
     }
@@ -200,18 +200,29 @@ interface Texts {
    * because `JSON.stringify` escapes those in strings.
    */
   json(value: unknown): string
+  /** Like `json`, with U+FFFD for each half of a surrogate pair without the other, which UTF-8 cannot encode. */
+  unicode(value: unknown): string
   /** Cuts a text that is written to the log or into an error. */
   shorten(text: string): string
 }
 
 function createTexts(): Texts {
   const { stringify } = JSON
+  const { apply } = Reflect
+  const { includes, replace } = String.prototype
   const ErrorClass = Error
   const lengthMax = 1000
+  // JSON.stringify writes only lone halves as escapes. An even number of backslashes before one are escaped themselves.
+  const loneHalf = /\\ud[89a-f][0-9a-f]{2}(?<=(?:^|[^\\])(?:\\\\)*.{6})/g
+  function json(value: unknown): string {
+    const isError = value instanceof ErrorClass
+    return stringify(isError ? { error: `${value.name}`, message: `${value.message}` } : value) ?? 'null'
+  }
   return {
-    json: value => {
-      const isError = value instanceof ErrorClass
-      return stringify(isError ? { error: `${value.name}`, message: `${value.message}` } : value) ?? 'null'
+    json,
+    unicode: value => {
+      const text = json(value)
+      return apply(includes, text, ['\\ud']) ? apply(replace, text, [loneHalf, '\\ufffd']) : text
     },
     shorten: text => text.length > lengthMax ? text.slice(0, lengthMax) : text,
   }
