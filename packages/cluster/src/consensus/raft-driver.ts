@@ -428,6 +428,8 @@ export class RaftDriver {
   #isSnapshotDue(): boolean {
     const { snapshotEntries, snapshotFreeBytes, snapshotLogBytes } = this.#parts.options
     const { index, state: { length } } = this.#core.snapshot
+    // The core has taken over a newer snapshot of the leader, whose state is not applied yet.
+    if (this.#appliedIndex <= index) return false
     if (this.#bytesSinceSnapshot >= Math.max(length, snapshotLogBytes)) return true
     return this.#appliedIndex - index >= snapshotEntries
       && (length <= snapshotFreeBytes || this.#bytesSinceSnapshot >= length)
@@ -446,16 +448,23 @@ export class RaftDriver {
   async #replaceSnapshot(): Promise<void> {
     const staged = this.#staged
     this.#staged = undefined
-    // A snapshot that the leader sent meanwhile is newer and takes precedence.
     if (!staged) return
-    if (staged.snapshot.index <= this.#core.snapshot.index) return this.#storage.discard(staged)
-    const baseIndex = Math.max(this.#core.log.baseIndex, staged.snapshot.index - this.#parts.options.trailingEntries)
-    if (!await this.#retryWrite(() =>
-      this.#storage.writeSnapshot(staged, { index: baseIndex, term: this.#termOf(baseIndex) }))) {
-      return
-    }
-    this.#core.compact(staged.snapshot, baseIndex)
+    const { snapshot } = staged
+    if (this.#isSuperseded(snapshot)) return this.#storage.discard(staged)
+    const index = Math.max(this.#core.log.baseIndex, snapshot.index - this.#parts.options.trailingEntries)
+    const base = { index, term: this.#termOf(index) }
+    const written = await this.#retryWrite(async () => {
+      if (this.#isSuperseded(snapshot)) return this.#storage.discard(staged)
+      await this.#storage.writeSnapshot(staged, base)
+    })
+    if (written && !this.#isSuperseded(snapshot)) this.#core.compact(snapshot, index)
   }
+
+  /**
+   * True when the leader has sent a newer snapshot, which takes precedence. This may happen during any wait, and the
+   * log of the core begins behind that snapshot then.
+   */
+  #isSuperseded(own: RaftSnapshot): boolean { return own.index <= this.#core.snapshot.index }
 
   readonly #pause = (): Promise<void> => new Promise(resolve => { this.#parts.clock.setImmediate(resolve) })
 

@@ -5,6 +5,7 @@ import type { LogEntry, RaftMessage } from '@sectional/core'
 import { encodeConfiguration } from '../../src/consensus/configuration.ts'
 import { defaultRaftDriverOptions, RaftDriver } from '../../src/consensus/raft-driver.ts'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
+import { snapshotChecksum } from '../../src/consensus/snapshot-pieces.ts'
 import { DamagedControlStoreError } from '../../src/consensus/sealed-records.ts'
 
 const metric = { add: () => {}, set: () => {}, observe: () => {} }
@@ -230,6 +231,86 @@ describe('the consensus driver', () => {
     const last = await new RaftStorage(store).load()
     expect(last.snapshot.state.length).to.equal(state.length)
     expect([last.log.baseIndex, last.log.lastIndex]).to.deep.equal([stored.lastIndex, stored.lastIndex])
+  })
+
+  /** The messages of a leader `b`, whose log has a configuration and then entries of `size` bytes, all of term 2. */
+  const leaderOf = (driver: RaftDriver, size: number) => {
+    const members = { voters: ['b', 'c'], learners: ['a'] }
+    const entry = (index: number): LogEntry => index === 1
+      ? { index, term: 2, kind: 'configuration', payload: encodeConfiguration(members) }
+      : { index, term: 2, kind: 'command', payload: new Uint8Array(size) }
+    let round = 0
+    return {
+      append: (from: number, to: number, commit: number): void => driver.step({
+        type: 'append', from: 'b', to: 'a', term: 2, round: ++round, previousIndex: from - 1,
+        previousTerm: from === 1 ? 0 : 2, entries: Array.from({ length: to - from + 1 }, (_, at) => entry(from + at)),
+        commit,
+      }),
+      snapshot: (index: number): void => {
+        const state = bytes('["newer"]')
+        driver.step({
+          type: 'snapshot', from: 'b', to: 'a', term: 2, round: ++round, index, snapshotTerm: 2, configuration: members,
+          state, offset: 0, totalBytes: state.length, checksum: snapshotChecksum(state),
+        })
+      },
+    }
+  }
+
+  const expectTakenOver = async (driver: RaftDriver, index: number): Promise<void> => {
+    expect(fatal).to.deep.equal([])
+    expect(driver.applied).to.equal(index)
+    expect(applied).to.deep.equal(['newer'])
+    await driver.stop()
+    await restart()
+    const again = await open()
+    expect(again.applied).to.equal(index)
+    expect(applied).to.deep.equal(['newer'])
+    await again.stop()
+  }
+
+  it('takes over the snapshot of the leader while its own one waits for room on the disk', async () => {
+    const driver = await open({ snapshotEntries: 10, trailingEntries: 3 })
+    const leader = leaderOf(driver, 1)
+    const staged = (): boolean => disk.entries('control').some(([key]) => key.startsWith('c'))
+    disk.setFaults({ failWrite: () => staged() ? 'full' : undefined })
+    leader.append(1, 20, 1)
+    await clock.advance(10)
+    leader.append(21, 20, 20)
+    await clock.advance(1500)
+    expect(driver.writeFailure?.code).to.equal('full')
+    leader.snapshot(300)
+    await clock.advance(3000)
+    disk.setFaults({})
+    await clock.advance(3000)
+    await expectTakenOver(driver, 300)
+  })
+
+  it('takes over the snapshot of the leader while it writes the entry before which its own one is due', async () => {
+    const driver = await open({ snapshotLogBytes: 1000 })
+    const leader = leaderOf(driver, 1000)
+    leader.append(1, 5, 1)
+    await clock.advance(10)
+    disk.setFaults({ syncDelayMs: () => 50 })
+    leader.append(6, 6, 5)
+    await clock.advance(20)
+    leader.snapshot(300)
+    await clock.advance(1000)
+    await expectTakenOver(driver, 300)
+  })
+
+  it('takes over the snapshot of the leader while its own one takes effect', async () => {
+    const driver = await open({ snapshotEntries: 10, trailingEntries: 3 })
+    const leader = leaderOf(driver, 1)
+    leader.append(1, 20, 1)
+    await clock.advance(10)
+    const staged = (): boolean => disk.entries('control').some(([key]) => key.startsWith('c'))
+    disk.setFaults({ syncDelayMs: () => staged() ? 50 : 0 })
+    leader.append(21, 20, 20)
+    await clock.advance(20)
+    expect([staged(), store.getSync('s')]).to.deep.equal([true, undefined])
+    leader.snapshot(300)
+    await clock.advance(1000)
+    await expectTakenOver(driver, 300)
   })
 
   it('stops for good at an entry that it does not understand', async () => {
