@@ -16,6 +16,7 @@ import type { ReplicaWatch } from '../models/replica-watch.ts'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
+import { digestRound, suspendFor } from './digest-round.ts'
 import { ReplicaCalls } from './replica-calls.ts'
 
 export interface ReplicaExerciseParts {
@@ -38,8 +39,6 @@ const rebuiltMsMax = 30_000
 const pollMs = 200
 const equalMsMax = 120_000
 const equalPollMs = 2000
-/** Replicas compare their digests once an hour. */
-const comparedMs = 65 * 60_000
 const callMs = 60_000
 /** A node sweeps for the first time 30 minutes after its start, and content is kept for 30 minutes. */
 const beforeUploadMs = 18 * 60_000
@@ -225,11 +224,11 @@ export class ReplicaExercise {
     const node = dice.pick(this.#hosts)
     await world.stop(node.number)
     await world.start(node.number)
-    await this.#suspend(beforeUploadMs)
+    await suspendFor(world, beforeUploadMs)
     const bytes = Buffer.from(`content ${dice.seed()}`)
     const { shown } = await this.#replica(node)
     const { hash, length } = await shown.blobs.writeBlob(pieces(bytes), { timeoutMs: callMs })
-    await this.#suspend(afterUploadMs)
+    await suspendFor(world, afterUploadMs)
     const attachment: AttachmentRecord = {
       name: 'late', contentType: 'text/plain', revpos: 1, digest: 'AAAAAAAAAAAAAAAAAAAAAA==', blob: hash, length,
       encoding: 'identity', storedLength: length,
@@ -237,14 +236,6 @@ export class ReplicaExercise {
     const document = { id: this.#id(`late${dice.seed()}`), attachments: [attachment] }
     await makeDocument((await this.#replica(node)).shown, document)
     return []
-  }
-
-  async #suspend(ms: number): Promise<void> {
-    const { world } = this.#parts
-    const resume = world.suspend()
-    await world.sleep(ms)
-    resume()
-    await world.ready()
   }
 
   /** The replicas become equal, and their views follow from their documents. The database is deleted. */
@@ -264,22 +255,30 @@ export class ReplicaExercise {
 
   /** Calls name limits of revisions and histories of their own, so replicas may differ until digests are compared. */
   async #converge(): Promise<void> {
-    if ((await this.#differences()).length > 0) await this.#suspend(comparedMs)
-    await this.#parts.world.converge(database)
+    const { world } = this.#parts
+    if ((await this.#differences()).length > 0) {
+      await digestRound(world, async () => (await this.#currentDifferences()).length === 0)
+    }
+    await world.converge(database)
   }
 
   /** Returns differences of the replicas that do not disappear, and what is inconsistent in single ones. */
   async #differences(): Promise<Findings> {
     const { world } = this.#parts
-    // Only leaves are compared: revisions were stored with a part of their ancestry.
-    const record = { ...world.node(1).inside!.control.state()!.databases.get(database)!, revsLimit: 1 }
     const endMs = world.nowMs + equalMsMax
     for (;;) {
-      const final = finalDatabase(record, await readReplicas(world.nodes, record))
-      const findings = replicasEqual({ databases: new Map([[database, final]]) })
+      const findings = await this.#currentDifferences()
       if (findings.length === 0 || world.nowMs > endMs) return findings
       await world.sleep(equalPollMs)
     }
+  }
+
+  async #currentDifferences(): Promise<Findings> {
+    const { world } = this.#parts
+    // Only leaves are compared: revisions were stored with a part of their ancestry.
+    const record = { ...world.node(1).inside!.control.state()!.databases.get(database)!, revsLimit: 1 }
+    const final = finalDatabase(record, await readReplicas(world.nodes, record))
+    return replicasEqual({ databases: new Map([[database, final]]) })
   }
 
   /** Returns a difference between a view, as each node shows it, and the documents. */
