@@ -440,7 +440,11 @@ export class RaftDriver {
   ): Promise<void> {
     const state = await encoding
     const snapshot: RaftSnapshot = { ...point, state, checksum: snapshotChecksum(state) }
-    if (!await this.#retryWrite(async () => { this.#staged = await this.#storage.stageSnapshot(snapshot) })) return
+    const written = await this.#retryWrite(async () => {
+      if (this.#isSuperseded(snapshot)) return this.#storage.discard(snapshot)
+      this.#staged = await this.#storage.stageSnapshot(snapshot)
+    })
+    if (!written) return
     // The snapshot takes effect between two writes of the log.
     void this.#run()
   }
@@ -450,11 +454,11 @@ export class RaftDriver {
     this.#staged = undefined
     if (!staged) return
     const { snapshot } = staged
-    if (this.#isSuperseded(snapshot)) return this.#storage.discard(staged)
+    if (this.#isSuperseded(snapshot)) return this.#storage.discard(snapshot)
     const index = Math.max(this.#core.log.baseIndex, snapshot.index - this.#parts.options.trailingEntries)
     const base = { index, term: this.#termOf(index) }
     const written = await this.#retryWrite(async () => {
-      if (this.#isSuperseded(snapshot)) return this.#storage.discard(staged)
+      if (this.#isSuperseded(snapshot)) return this.#storage.discard(snapshot)
       await this.#storage.writeSnapshot(staged, base)
     })
     if (written && !this.#isSuperseded(snapshot)) this.#core.compact(snapshot, index)

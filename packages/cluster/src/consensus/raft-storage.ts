@@ -72,6 +72,8 @@ export class RaftStorage {
   /** The slot of the snapshot in effect. */
   #slot = 0
   #lastSlot = 0
+  /** The chunks of each snapshot that are on disk, so that a further attempt continues in the same slot. */
+  readonly #written = new WeakMap<RaftSnapshot, { readonly slot: number; chunks: number }>()
   #removing: Promise<void> = Promise.resolve()
   /** The ranges that are not removed yet. */
   readonly #remains: Range[] = []
@@ -148,27 +150,35 @@ export class RaftStorage {
 
   /**
    * Writes the chunks of a snapshot to a free slot, in several batches. The snapshot takes effect only with
-   * `writeSnapshot`.
+   * `writeSnapshot`. Another call with the same snapshot continues after a call that failed.
    */
   async stageSnapshot(snapshot: RaftSnapshot): Promise<StagedSnapshot> {
     const { state } = snapshot
-    do this.#lastSlot = (this.#lastSlot + 1) % slots
-    while (this.#lastSlot === this.#slot)
-    const slot = this.#lastSlot
     const count = Math.ceil(state.length / chunkBytes)
     if (count > slotChunks) {
       throw new Error(
         `control store: a snapshot of ${state.length} bytes, at most ${slotChunks * chunkBytes} are allowed`,
       )
     }
-    for (let from = 0; from < count; from += batchChunks) {
+    const written = this.#written.get(snapshot) ?? { slot: this.#freeSlot(), chunks: 0 }
+    this.#written.set(snapshot, written)
+    const { slot } = written
+    while (written.chunks < count) {
+      const end = Math.min(count, written.chunks + batchChunks)
       await this.#store.write(batch => {
-        for (let chunk = from; chunk < Math.min(count, from + batchChunks); chunk += 1) {
+        for (let chunk = written.chunks; chunk < end; chunk += 1) {
           batch.put(chunkKey(slot, chunk), state.slice(chunk * chunkBytes, (chunk + 1) * chunkBytes))
         }
       })
+      written.chunks = end
     }
     return { snapshot, slot }
+  }
+
+  #freeSlot(): number {
+    do this.#lastSlot = (this.#lastSlot + 1) % slots
+    while (this.#lastSlot === this.#slot)
+    return this.#lastSlot
   }
 
   /** Makes a snapshot that this node took itself take effect, and drops the entries up to `base`. */
@@ -177,8 +187,11 @@ export class RaftStorage {
     this.#tookEffect(staged, base.index)
   }
 
-  /** Removes a staged snapshot that shall not take effect. */
-  discard({ slot }: StagedSnapshot): void { this.#remove({ gte: chunkKey(slot, 0), lt: chunkKey(slot + 1, 0) }) }
+  /** Removes the chunks of a snapshot that shall not take effect and will not be staged again. */
+  discard(snapshot: RaftSnapshot): void {
+    const written = this.#written.get(snapshot)
+    if (written) this.#removeSlot(written.slot)
+  }
 
   /** Resolves when all removals in the background have ended. */
   idle(): Promise<void> { return this.#removing }
@@ -191,9 +204,11 @@ export class RaftStorage {
     const replaced = { slot: this.#slot, firstIndex: this.#firstIndex }
     this.#slot = slot
     this.#firstIndex = Math.max(this.#firstIndex, baseIndex + 1)
-    this.#remove({ gte: chunkKey(replaced.slot, 0), lt: chunkKey(replaced.slot + 1, 0) })
+    this.#removeSlot(replaced.slot)
     this.#remove({ gte: entryKey(replaced.firstIndex), lt: entryKey(this.#firstIndex) })
   }
+
+  #removeSlot(slot: number): void { this.#remove({ gte: chunkKey(slot, 0), lt: chunkKey(slot + 1, 0) }) }
 
   #remove(range: Range): void {
     if (this.#remains.length < remainsMax) this.#remains.push(range)

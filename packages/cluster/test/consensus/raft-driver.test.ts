@@ -313,6 +313,55 @@ describe('the consensus driver', () => {
     await expectTakenOver(driver, 300)
   })
 
+  const storedChunks = (): number => disk.entries('control').filter(([key]) => key.startsWith('c')).length
+  /** Opens a driver whose state has 3 MiB, that is 12 chunks, and whose next snapshot is due after 5 entries. */
+  const openLarge = async (): Promise<RaftDriver> => {
+    const driver = await open({ snapshotEntries: 5, trailingEntries: 1 })
+    applied = ['x'.repeat(3 * 1024 * 1024 - 1000)]
+    return driver
+  }
+
+  it('keeps on the disk no chunks of failed attempts to write its own snapshot', async () => {
+    const driver = await openLarge()
+    const leader = leaderOf(driver, 1)
+    leader.append(1, 8, 1)
+    await clock.advance(10)
+    let chunksMax = 4
+    disk.setFaults({ failWrite: () => storedChunks() >= chunksMax ? 'full' : undefined })
+    leader.append(9, 8, 8)
+    for (const chunks of [4, 8, 12]) {
+      chunksMax = chunks
+      await clock.advance(10_000)
+      expect([storedChunks(), driver.writeFailure?.code]).to.deep.equal([chunks, 'full'])
+    }
+    disk.setFaults({})
+    await clock.advance(2000)
+    expect([storedChunks(), driver.writeFailure, fatal]).to.deep.equal([12, null, []])
+    expect(store.getSync('s')).not.to.equal(undefined)
+    await driver.stop()
+    await restart()
+    const again = await open()
+    expect(again.applied).to.equal(8)
+    await again.stop()
+  })
+
+  it('removes the chunks of its own snapshot when the leader sends a newer one before they are written', async () => {
+    const driver = await openLarge()
+    const leader = leaderOf(driver, 1)
+    leader.append(1, 8, 1)
+    await clock.advance(10)
+    let full = true
+    disk.setFaults({ failWrite: () => full && storedChunks() >= 4 ? 'full' : undefined })
+    leader.append(9, 8, 8)
+    await clock.advance(5000)
+    leader.snapshot(300)
+    await clock.advance(5000)
+    full = false
+    await clock.advance(5000)
+    expect(storedChunks()).to.equal(1)
+    await expectTakenOver(driver, 300)
+  })
+
   it('stops for good at an entry that it does not understand', async () => {
     const driver = await bootstrapped()
     void driver.propose(bytes('poison'), { timeoutMs: 1000 })

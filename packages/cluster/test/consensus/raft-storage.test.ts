@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MemoryDisk, MemoryStorage } from '@sectional/runtime'
+import { MemoryDisk, MemoryStorage, StorageError } from '@sectional/runtime'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
 import { controlStoreName } from '../../src/control/control-store.ts'
 
@@ -40,5 +40,31 @@ describe('snapshots in the stored metadata log', () => {
     expect(chunks()).to.equal(2)
     await replace(3)
     expect(chunks()).to.equal(1)
+  })
+})
+
+describe('a snapshot of the leader that cannot be written', () => {
+  it('leaves no chunks of failed attempts on the disk', async () => {
+    const disk = new MemoryDisk()
+    const store = await new MemoryStorage(disk).open(controlStoreName)
+    const storage = new RaftStorage(store)
+    await storage.load()
+    const persist = {
+      hardState: { term: 4, vote: null, commit: 9 }, entries: [], lastIndex: 9, lastTerm: 4,
+      snapshot: {
+        index: 9, term: 4, configuration: { voters: ['a'], learners: [] }, state: new Uint8Array(3 * 1024 * 1024),
+        checksum: null,
+      },
+    }
+    const chunks = (): number => disk.entries(controlStoreName).filter(([key]) => key.startsWith('c')).length
+    for (const [room, written] of [[4, 4], [12, 12], [12, 12]] as const) {
+      disk.setFaults({ failWrite: () => chunks() >= room ? 'full' : undefined })
+      expect(await storage.write(persist).catch((error: unknown) => error)).to.be.instanceOf(StorageError)
+      expect(chunks()).to.equal(written)
+    }
+    disk.setFaults({})
+    await storage.write(persist)
+    expect(chunks()).to.equal(12)
+    expect((await new RaftStorage(store).load()).snapshot).to.deep.include({ index: 9, state: persist.snapshot.state })
   })
 })
