@@ -45,7 +45,8 @@ export async function usedDefinitions(
   return definitions
 }
 
-function definitionsOf(body: Uint8Array, database: IndexedDatabase): readonly IndexDefinition[] {
+/** Returns the definitions of all indexes that a design document needs. */
+export function definitionsOf(body: Uint8Array, database: IndexedDatabase): readonly IndexDefinition[] {
   const views = viewDefinitions(parseJsonObject(body), database)
   return [...views.values(), ...readIndexes('', body, database).map(index => index.definition)]
 }
