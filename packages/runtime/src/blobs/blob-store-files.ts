@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { mkdir, open as openFile, opendir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open as openFile, readdir, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../files/sync-directory.ts'
 import { checkStoreName } from '../files/store-name.ts'
 import { BlobSums, contentLength, readStored } from './blob-file.ts'
-import { BlobError, checkBlobHash } from './blob-store.ts'
+import { BlobError, checkBlobHash, isBlobHash } from './blob-store.ts'
 import type { BlobRange, BlobStorage, BlobStore, BlobWriter } from './blob-store.ts'
 
 /** The folder of unfinished blobs; no hash begins with this name. */
@@ -86,11 +86,11 @@ class FileBlobStore implements BlobStore {
 
   async* list(): AsyncGenerator<string, void, undefined> {
     this.#assertOpen()
-    const folders = await mapped(() => readdir(this.#root))
-    for (const folder of folders.filter(name => name !== incomingFolder).sort()) {
-      const hashes: string[] = []
-      for await (const entry of await mapped(() => opendir(join(this.#root, folder)))) hashes.push(entry.name)
-      yield* hashes.sort()
+    // Skip what other programs have put here.
+    const folders = (await mapped(() => readdir(this.#root))).filter(name => /^[0-9a-f]{2}$/.test(name))
+    for (const folder of folders.sort()) {
+      const names = await mapped(() => readdir(join(this.#root, folder)).catch(ifNoFolder))
+      yield* names.filter(name => isBlobHash(name) && name.startsWith(folder)).sort()
     }
   }
 
@@ -232,6 +232,11 @@ async function mapped<T>(run: () => Promise<T>, hash = ''): Promise<T> {
       ? new BlobError('missing', `there is no blob ${hash}`, { cause: error })
       : toBlobError(error)
   }
+}
+
+function ifNoFolder(error: NodeJS.ErrnoException): string[] {
+  if (error.code !== 'ENOTDIR') throw error
+  return []
 }
 
 function isMissing(error: unknown): boolean {

@@ -23,7 +23,7 @@ export interface BlobStore {
   has(hash: string): Promise<boolean>
   /** Deletes a blob; does nothing when it does not exist. Reads that have begun can finish. */
   delete(hash: string): Promise<void>
-  /** Iterates over all hashes in ascending order. */
+  /** Iterates over all hashes in ascending order. @throws BlobError */
   list(): AsyncIterable<string>
   /** Closes the store and aborts open writers. */
   close(): Promise<void>
@@ -60,9 +60,13 @@ export class BlobError extends Error {
   }
 }
 
+export function isBlobHash(name: string): boolean {
+  return /^[0-9a-f]{64}$/.test(name)
+}
+
 /** @throws TypeError unless the hash is 64 lower-case hex digits; it becomes part of a path */
 export function checkBlobHash(hash: string): void {
-  if (!/^[0-9a-f]{64}$/.test(hash)) {
+  if (!isBlobHash(hash)) {
     throw new TypeError(`a blob is named by 64 lower-case hex digits: ${JSON.stringify(hash)}`)
   }
 }

@@ -100,17 +100,26 @@ export class NodeBlobs {
     }
   }
 
-  /** Reads every blob and compares it with its hash. @param rest called after each chunk */
+  /**
+   * Reads every blob and compares it with its hash, also behind a blob that cannot be read.
+   * @param rest called after each chunk; an error that it throws ends the reading
+   * @throws ReplicaError for the first blob that could not be read
+   */
   async scrub(rest: () => Promise<void>): Promise<void> {
-    for await (const hash of this.#parts.blobs.list()) {
-      try {
-        for await (const _ of this.read(hash, null)) await rest()
-      } catch (error) {
-        if (!(error instanceof ReplicaError) || (error.code !== 'damaged_blob' && error.code !== 'missing_blob')) {
-          throw error
+    let unreadable: ReplicaError | undefined
+    try {
+      for await (const hash of this.#parts.blobs.list()) {
+        try {
+          for await (const _ of this.read(hash, null)) await rest()
+        } catch (error) {
+          if (!(error instanceof ReplicaError) || error.code === 'closed') throw error
+          if (error.code === 'storage') unreadable ??= error
         }
       }
+    } catch (error) {
+      throw toReplicaError(error)
     }
+    if (unreadable !== undefined) throw unreadable
   }
 
   /** Returns where the bodies lie that name a blob. */

@@ -1,6 +1,6 @@
 import type { ShardId } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
-import { sleep, StorageError } from '@sectional/runtime'
+import { sleep } from '@sectional/runtime'
 import type { Clock, Log, Timer } from '@sectional/runtime'
 import { DamagedRecordError } from '../records/damaged-record.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
@@ -90,6 +90,7 @@ export class Scrubber {
     }
   }
 
+  /** Never rejects; logs what could not be scrubbed. */
   async run(): Promise<void> {
     const { log, shards, records, onDamage, readBlobs } = this.#parts
     const rest = this.#resting()
@@ -105,17 +106,16 @@ export class Scrubber {
         // Ignore damage in a shard that was dropped while it was being read.
         if (error instanceof DamagedRecordError && records(shard)?.keys.prefix === found.keys.prefix) {
           onDamage(shard, error)
-        } else if (error instanceof StorageError) {
-          log.warn({ error: error.message }, 'a shard could not be scrubbed; this is tried again')
-        } else if (!(error instanceof DamagedRecordError)) throw error
+        } else if (!(error instanceof DamagedRecordError)) {
+          log.warn({ error: String(error) }, 'a shard could not be scrubbed; this is tried again')
+        }
       }
     }
     try {
       await readBlobs(rest)
     } catch (error) {
       if (this.#abort.signal.aborted) return
-      if (!(error instanceof ReplicaError)) throw error
-      log.warn({ error: error.message }, 'attachment content could not be scrubbed; this is tried again')
+      log.warn({ error: String(error) }, 'attachment content could not be scrubbed; this is tried again')
     }
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { attachmentDigests, revisionHash, type AttachmentRecord, type DocumentEdit } from '@sectional/core'
-import { ManualClock, MemoryBlobStorage, MemoryStorage } from '@sectional/runtime'
+import { BlobError, ManualClock, MemoryBlobStorage, MemoryStorage } from '@sectional/runtime'
 import { expect } from 'chai'
 import { ShardHost } from '../../src/index.ts'
 import { leaseMs } from '../../src/blobs/blob-leases.ts'
@@ -90,6 +90,27 @@ describe('blobs of a node', () => {
     await world.host.reclaimed()
     expect(await world.host.blobs.collect()).to.equal(1)
     expect(world.stored()).to.deep.equal([])
+  })
+
+  it('are all scrubbed, also behind one that the disk does not read', async () => {
+    const hashes = [(await upload(replica, 'first')).blob, (await upload(replica, 'second')).blob].sort()
+    await world.host.close()
+    const scrubbed: string[] = []
+    const open = world.blobs.open.bind(world.blobs)
+    world.blobs.open = async name => {
+      const store = await open(name)
+      const read = store.open.bind(store)
+      store.open = (hash, range) => {
+        scrubbed.push(hash)
+        if (hash === hashes[0]) throw new BlobError('io', 'unreadable')
+        return read(hash, range)
+      }
+      return store
+    }
+    await world.open()
+    const failure: unknown = await world.host.blobs.scrub(async () => {}).catch((error: unknown) => error)
+    expect(failure).to.include({ code: 'storage', message: 'unreadable' })
+    expect(scrubbed).to.deep.equal(hashes)
   })
 
   it('are kept while a stored revision names them, and removed afterwards', async () => {
