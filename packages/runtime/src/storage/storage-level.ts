@@ -57,10 +57,9 @@ export class LevelStorage implements Storage {
     const location = join(directory, name)
     try {
       await mkdir(location, { recursive: true })
-      const store = await openStore(name, location, options, observer)
       await syncDirectory(directory)
       await syncDirectory(dirname(directory))
-      return store
+      return await openStore(name, location, options, observer)
     } catch (error) {
       throw openError(error, location, options.synced === false)
     }

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -54,6 +54,18 @@ describe('LevelStorage', () => {
     await writeFile(join(directory, 'indexes'), '')
     const blocked = await storage.open('indexes').catch(error => error)
     expect([blocked.name, blocked.code]).to.deep.equal(['StorageError', 'io'])
+  })
+
+  it('can be opened after an attempt that could not sync the directory', async () => {
+    const handle = await open(directory)
+    // The parent of this path is in a file system whose directories cannot be synced.
+    const storage = new LevelStorage({ directory: `/proc/self/fd/${handle.fd}` })
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const failure: unknown = await storage.open('documents').catch((error: unknown) => error)
+      expect(failure).to.include({ name: 'StorageError', code: 'io' })
+    }
+    await (await new LevelStorage({ directory }).open('documents')).close()
+    await handle.close()
   })
 
   it('accepts writes again after a failed one, and loses no acknowledged write', async () => {
