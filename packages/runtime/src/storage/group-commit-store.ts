@@ -154,6 +154,8 @@ export abstract class GroupCommitStore implements Store {
   }
 
   protected abstract _approximateSize(range: Range): Promise<number>
+  /** Returns keys in ascending order that divide a range into parts, each of which is compacted in a short time. */
+  protected abstract _compactionBounds(range: Range): Promise<readonly string[]>
   protected abstract _compact(range: Range): Promise<void>
   /** @param afterFailure whether nothing may be written any more, because a batch has failed without a recovery */
   protected abstract _close(afterFailure: boolean): Promise<void>
@@ -244,7 +246,7 @@ export abstract class GroupCommitStore implements Store {
     await this.write(() => {})
     let from = gte
     for (;;) {
-      if (signal?.aborted === true) throw new StorageError('closed', `the clear of a range of ${this.name} was ended`)
+      this.#assertWanted(signal)
       const keys = await this.#nextKeys({ gte: from, lt })
       if (keys.length === 0) return
       await this.write(batch => { for (const key of keys) batch.delete(key) })
@@ -271,10 +273,15 @@ export abstract class GroupCommitStore implements Store {
     return await this.#mapped(this._approximateSize(range))
   }
 
-  async compact(range: Range): Promise<void> {
-    if (this.#mustRecover) await this.write(() => {})
-    this.#assertOpen()
-    await this.#mapped(this._compact(range))
+  async compact(range: Range, signal?: AbortSignal): Promise<void> {
+    let gte = range.gte
+    for (const lt of [...await this.#mapped(this._compactionBounds(range)), range.lt]) {
+      if (this.#mustRecover) await this.write(() => {})
+      this.#assertOpen()
+      this.#assertWanted(signal)
+      await this.#mapped(this._compact({ gte, lt }))
+      gte = lt
+    }
   }
 
   /** Refuses new writes at once and waits for the accepted ones. */
@@ -346,6 +353,10 @@ export abstract class GroupCommitStore implements Store {
 
   #assertOpen(): void {
     if (this.#closedBy !== undefined) throw this.#closedBy
+  }
+
+  #assertWanted(signal: AbortSignal | undefined): void {
+    if (signal?.aborted === true) throw new StorageError('closed', `work on a range of the store ${this.name} was ended`)
   }
 
   async #mapped<T>(promise: Promise<T>): Promise<T> {

@@ -8,7 +8,7 @@ import type { BatchOperations, GroupObserver } from './group-commit-store.ts'
 import { GroupedReads } from './grouped-reads.ts'
 import { checkLogs } from './level/level-check.ts'
 import { assertNotOpen, cutLogs } from './level/level-cut.ts'
-import { checkTables } from './level/level-tables.ts'
+import { checkTables, partBounds } from './level/level-tables.ts'
 import { DamageNote } from './level/damage-note.ts'
 import { encodeNumber, readNumber, Watermark } from './level/watermark.ts'
 import { WatermarkFile } from './level/watermark-file.ts'
@@ -25,6 +25,8 @@ const defaultBufferBytes = 16 * 1024 * 1024
 /** The number of tables that LevelDB keeps open; a table has up to `tableBytes`. */
 const openFilesMax = 500
 const tableBytes = 8 * 1024 * 1024
+/** A compaction is divided into parts of this many bytes of tables, so that it can be ended; each takes half a second. */
+const compactedAtOnceBytes = 64 * 1024 * 1024
 /** A page of an iterator ends after the entry that exceeds this many bytes. */
 const pageBytesMax = 1024 * 1024
 const defaultWatermarkMs = 1000
@@ -249,6 +251,10 @@ class LevelStore extends GroupCommitStore {
 
   protected override _approximateSize({ gte, lt }: Range): Promise<number> {
     return this.#db.approximateSize(gte, lt)
+  }
+
+  protected override _compactionBounds(range: Range): Promise<readonly string[]> {
+    return partBounds(this.#db.location, range, compactedAtOnceBytes)
   }
 
   protected override _compact({ gte, lt }: Range): Promise<void> {

@@ -420,6 +420,10 @@ class MemoryStore extends GroupCommitStore {
     return bytes
   }
 
+  protected override async _compactionBounds(): Promise<readonly string[]> {
+    return []
+  }
+
   protected override async _compact(): Promise<void> {}
 
   protected override async _close(): Promise<void> {

@@ -395,6 +395,7 @@ function ranges(fixture: Fixture): void {
     const clearing = outcome(fixture.store.clear(everything, ended.signal))
     ended.abort()
     assert.equal(await clearing, 'closed')
+    assert.equal(await outcome(fixture.store.compact(everything, ended.signal)), 'closed')
     assert.deepEqual(await fixture.list(), ['b='])
   })
 

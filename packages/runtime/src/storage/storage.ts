@@ -119,8 +119,12 @@ export interface Store {
   clear(range: Range, signal?: AbortSignal): Promise<void>
   /** Returns the approximate number of bytes of a range on disk. */
   approximateSize(range: Range): Promise<number>
-  /** Rewrites a range to reclaim space. Slow; runs in the background of the store. */
-  compact(range: Range): Promise<void>
+  /**
+   * Rewrites a range to reclaim space. Slow; runs in the background of the store.
+   * @param signal ends the work within a second or so
+   * @throws StorageError `closed` when the signal has aborted
+   */
+  compact(range: Range, signal?: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 

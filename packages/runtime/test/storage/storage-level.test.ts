@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { LevelStorage } from '../../src/storage/storage-level.ts'
+import { lastKey } from '../../src/storage/storage.ts'
 import { storageSuite } from '../../src/storage/storage-suite.ts'
 
 const directories = new Map<unknown, string>()
@@ -66,6 +68,19 @@ describe('LevelStorage', () => {
     }
     await (await new LevelStorage({ directory }).open('documents')).close()
     await handle.close()
+  })
+
+  it('ends a compaction after a part when the signal aborts', async () => {
+    const store = await new LevelStorage({ directory }).open('documents')
+    const value = randomBytes(1024 * 1024)
+    for (let part = 0; part < 100; part += 4) {
+      await store.write(batch => { for (let key = part; key < part + 4; key++) batch.put(`k${key}`, value) })
+    }
+    let checks = 0
+    const signal = { get aborted() { return ++checks === 2 } } as AbortSignal
+    const failure: unknown = await store.compact({ gte: '', lt: lastKey }, signal).catch((error: unknown) => error)
+    expect(failure).to.include({ name: 'StorageError', code: 'closed' })
+    await store.close()
   })
 
   it('accepts writes again after a failed one, and loses no acknowledged write', async () => {

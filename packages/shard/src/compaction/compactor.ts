@@ -97,6 +97,7 @@ export class Compactor {
         this.#running = { name, shard, compaction }
         await compaction.run()
       } catch (error) {
+        if (this.#abort.signal.aborted) return
         this.#log.warn(
           { shard: name.replace('\0', ' '), error: String(toReplicaError(error)) },
           'a compaction ended early; the next compaction does the rest',

@@ -49,7 +49,7 @@ export class ShardCompaction {
     return this.#progress
   }
 
-  /** @throws ReplicaError when the shard is dropped or the disk fails */
+  /** @throws ReplicaError when the shard is dropped; StorageError when the disk fails or the node stops */
   async run(): Promise<void> {
     const { records, writer } = this.#shard
     const { replacedBytes } = writer.committed()
@@ -72,7 +72,7 @@ export class ShardCompaction {
     await writer.write([], draft => draft.dropReplacedBytes(replacedBytes))
     if (rewritten === 0) return
     this.#progress = { ...this.#progress, phase: 'disk', updatedOn: this.#clock.now() }
-    await records.store.compact(records.keys.all())
+    await records.store.compact(records.keys.all(), this.#stopped)
   }
 
   /** Returns the ids of the next documents, and of those that have more bodies than leaves. */

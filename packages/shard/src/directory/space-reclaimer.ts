@@ -53,7 +53,7 @@ export class SpaceReclaimer {
           await store.clear(range, signal)
           await directory.reclaimed(run)
           onCleared()
-          if (bytes >= compactedBytesMin) await store.compact(range)
+          if (bytes >= compactedBytesMin) await store.compact(range, signal)
         }
       }
     } catch (error) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
-import { ManualClock, MemoryStorage } from '@sectional/runtime'
+import { ManualClock, MemoryStorage, StorageError } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
 import { context, edit, shardA, shardRuntime } from '../shard-world.ts'
@@ -143,6 +143,21 @@ describe('compaction', () => {
     await host.drop(shardA)
     await host.reclaimed()
     for (let turn = 0; turn < 100 && host.compactions().length > 0; turn++) await clock.advance(1)
+    expect(host.compactions()).to.deep.equal([])
+  })
+
+  it('ends when the host is closed while the store reclaims the space', async () => {
+    await rewrite(4, 2)
+    const { store } = engine.records
+    const reclaiming = Promise.withResolvers<void>()
+    store.compact = (_, signal) => new Promise((_, reject) => {
+      reclaiming.resolve()
+      signal?.addEventListener('abort', () => reject(new StorageError('closed', 'the work was ended')))
+    })
+    await engine.upkeep.compactShard(context)
+    for (let turn = 0; turn < 100 && host.compactions()[0]?.phase !== 'disk'; turn++) await clock.advance(1)
+    await reclaiming.promise
+    await host.close()
     expect(host.compactions()).to.deep.equal([])
   })
 })

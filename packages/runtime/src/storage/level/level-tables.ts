@@ -36,6 +36,25 @@ export async function checkTables(
   return damaged
 }
 
+/**
+ * Returns keys in ascending order that divide a range of a store, which may be open, at the ends of tables.
+ * @param bytes the size of a part; one table can exceed it
+ */
+export async function partBounds(directory: string, { gte, lt }: Range, bytes: number): Promise<string[]> {
+  const ends = (await tablesOf(directory)).map(table => ({ bytes: table.bytes, end: Buffer.from(table.largest) }))
+    .filter(({ end }) => end.compare(Buffer.from(gte)) >= 0 && end.compare(Buffer.from(lt)) < 0)
+    .sort((a, b) => a.end.compare(b.end))
+  const bounds: string[] = []
+  let partBytes = 0
+  for (const table of ends) {
+    partBytes += table.bytes
+    if (partBytes < bytes) continue
+    bounds.push(`${table.end}\0`)
+    partBytes = 0
+  }
+  return bounds
+}
+
 async function tablesOf(directory: string): Promise<readonly TableFile[]> {
   const manifest = (await readFile(join(directory, 'CURRENT'), 'latin1').catch(ifMissing(''))).trim()
   // LevelDB may append to the manifest during the read; the readable part is sufficient.
