@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -148,6 +148,29 @@ describe('sectional, the command', () => {
     )
     expect(await second.interrupt()).to.equal(0)
     for (const open of [client, third]) open.close()
+  })
+
+  it('keeps its data from other accounts of the machine, also in folders that were open to them', async () => {
+    const port = await freeRun(1)
+    const words = ['cluster', '--nodes', '1', '--port', String(port), '--data', folder, '--admin', 'anna:secret']
+    const data = join(folder, 'node1', 'data')
+    const client = new HttpClient(port, 'anna:secret')
+    const before = process.umask(0o022)
+    try {
+      for (const path of ['/first', '/second']) {
+        const run = new CommandRun(words)
+        await run.printed(/password: secret/)
+        expect((await client.send('PUT', path)).status).to.equal(201)
+        expect(await run.interrupt()).to.equal(0)
+        for (const entry of readdirSync(data, { recursive: true, encoding: 'utf8' })) {
+          expect(statSync(join(data, entry)).mode & 0o077, entry).to.equal(0)
+        }
+        for (const name of ['', 'stores', 'blobs']) chmodSync(join(data, name), 0o755)
+      }
+    } finally {
+      process.umask(before)
+      client.close()
+    }
   })
 
   it('turns on TLS for a cluster that has data', async () => {

@@ -10,7 +10,7 @@ import type { NodeHttpListenerOptions } from './http/http-listener-node.ts'
 import { PinoLog } from './log/log-pino.ts'
 import type { PinoLogOptions } from './log/log-pino.ts'
 import { NodeAppendFiles } from './files/append-files-node.ts'
-import { makeDirectory } from './files/make-directory.ts'
+import { closeDirectory, makeDirectory } from './files/make-directory.ts'
 import { RealMachine } from './machine/machine-real.ts'
 import { PrometheusMetrics } from './metrics/metrics-prom.ts'
 import { WebSocketNetwork } from './network/network-ws.ts'
@@ -24,7 +24,10 @@ import { storageMetrics } from './storage/storage-metrics.ts'
 import { Turns } from './clock/turns.ts'
 
 export interface RealRuntimeOptions {
-  /** The directory of all data of the node. It is created when it is missing, readable by its owner only. */
+  /**
+   * The directory of all data of the node. It is created when it is missing, readable by its owner only. When it exists,
+   * its rights are not changed, because it may have other files, but those of the folders in it with the data are.
+   */
   readonly dataDirectory: string
   /** The folder to which the paths of `appendFiles` refer; the data directory by default. */
   readonly folder?: string
@@ -52,6 +55,9 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const metrics = new PrometheusMetrics()
   const network = new WebSocketNetwork(options.network)
   const log = PinoLog.create(options.log)
+  const stores = join(options.dataDirectory, 'stores')
+  const blobs = join(options.dataDirectory, 'blobs')
+  for (const folder of [stores, blobs]) closeDirectory(folder, log)
   const machine = new RealMachine()
   const http = new NodeHttpListener({ descriptors: machine.openFilesMax(), ...options.http })
   const httpClient = new NodeHttpClient()
@@ -63,10 +69,8 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
     clock,
     turns,
     random: new RealRandom(),
-    storage: new LevelStorage({
-      directory: join(options.dataDirectory, 'stores'), observer: storageMetrics(metrics, clock),
-    }),
-    blobs: new FileBlobStorage(join(options.dataDirectory, 'blobs')),
+    storage: new LevelStorage({ directory: stores, observer: storageMetrics(metrics, clock) }),
+    blobs: new FileBlobStorage(blobs),
     compression: new ZlibCompression(turns),
     appendFiles: new NodeAppendFiles(options.folder ?? options.dataDirectory),
     network,

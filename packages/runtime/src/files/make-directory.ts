@@ -1,7 +1,9 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { Log } from '../log/log.ts'
 
 const ownerOnly = 0o700
+const others = 0o077
 
 /**
  * Creates a directory and its missing parents, readable by their owner only. Does not use `mkdirSync` with `recursive`,
@@ -19,5 +21,17 @@ export function makeDirectory(path: string): void {
   } catch (error) {
     // Another process may have created it in between.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
+  }
+}
+
+/** Takes the rights to a directory from everybody but its owner, and warns when that is not permitted. */
+export function closeDirectory(path: string, log: Log): void {
+  const status = statSync(path, { throwIfNoEntry: false })
+  if (status === undefined || (status.mode & others) === 0) return
+  try {
+    chmodSync(path, ownerOnly)
+  } catch (error) {
+    log.warn({ folder: path, mode: (status.mode & 0o7777).toString(8), error: String(error) },
+      'other accounts of this machine may read a folder with data, and this process is not permitted to change that')
   }
 }
