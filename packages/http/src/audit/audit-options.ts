@@ -17,7 +17,8 @@ export const auditDeclarations = {
     default: 'off',
     effect: 'live',
     filesOnly: true,
-    help: 'Where events of security are recorded: nowhere, in the log of the node (with level info), or in a file.',
+    help: 'Where events of security are recorded: nowhere, in the log of the node (with level info, '
+      + 'whatever log/level is), or in a file.',
   }),
 
   auditFile: option('audit/file', text, {

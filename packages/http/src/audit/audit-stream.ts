@@ -5,7 +5,7 @@
  */
 import { SingleRun } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
-import { RepeatedLines, sleep, type Counter, type Runtime } from '@sectional/runtime'
+import { RepeatedLines, sleep, type Counter, type Log, type Runtime } from '@sectional/runtime'
 import type { Audit, AuditEvent } from './audit.ts'
 import { auditLine, auditRecord, lostRecord } from './audit-line.ts'
 import type { auditDeclarations } from './audit-options.ts'
@@ -22,6 +22,8 @@ export interface AuditStreamParts {
 
 export class AuditStream implements Audit {
   readonly #parts: AuditStreamParts
+  /** Writes events whatever `log/level` is, which can be changed over HTTP. */
+  readonly #log: Log
   readonly #losses: RepeatedLines
   readonly #recorded: Counter
   readonly #lost: Counter
@@ -36,6 +38,7 @@ export class AuditStream implements Audit {
   constructor(parts: AuditStreamParts) {
     const { clock, log, metrics } = parts.runtime
     this.#parts = parts
+    this.#log = log.child({}, 'info')
     this.#losses = new RepeatedLines(log, clock)
     this.#recorded = metrics.counter('sectional_audit_lines_total', 'Lines of the audit stream')
     this.#lost = metrics.counter('sectional_audit_lines_lost_total', 'Lines of the audit stream that were lost')
@@ -44,11 +47,11 @@ export class AuditStream implements Audit {
   }
 
   record(event: AuditEvent): void {
-    const { runtime: { clock, log }, node, options } = this.#parts
+    const { runtime: { clock }, node, options } = this.#parts
     if (options.auditOutput === 'off' || !options.auditEvents.includes(event.event)) return
     const record = auditRecord(event, node, clock.now())
     if (options.auditOutput === 'log') {
-      log.info({ audit: record }, 'audit')
+      this.#log.info({ audit: record }, 'audit')
       this.#recorded.add()
       return
     }

@@ -1,4 +1,4 @@
-import { createMemoryRuntime, ManualClock, MemoryLog, type MemoryRuntime } from '@sectional/runtime'
+import { createMemoryRuntime, ManualClock, MemoryLog, PinoLog, type MemoryRuntime } from '@sectional/runtime'
 import { defaultValues } from '@sectional/core/options'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -48,6 +48,17 @@ describe('the audit stream', () => {
     expect(log().lines.map(({ message, fields }) => [message, (fields as any).audit.event]))
       .to.deep.equal([['audit', 'permission_refused']])
     expect(text()).to.equal('')
+  })
+
+  it('is in the log at every level of it, which can be changed over HTTP', async () => {
+    for (const level of ['error', 'silent'] as const) {
+      const written: any[] = []
+      const own = PinoLog.create({ level, destination: { write: line => { written.push(JSON.parse(line)) } } })
+      const inLog = { ...options, auditOutput: 'log' } as const
+      new AuditStream({ runtime: { ...runtime, log: own }, node: 'n1', options: inLog }).record(event)
+      own.info({}, 'another line')
+      expect(written.map(({ message, audit }) => [message, audit.event])).to.deep.equal([['audit', event.event]])
+    }
   })
 
   it('cannot be forged by texts of clients, which are cut off', async () => {

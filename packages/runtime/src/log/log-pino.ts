@@ -64,8 +64,8 @@ export class PinoLog implements Log {
     this.#logger.error(fields, message)
   }
 
-  child(fields: LogFields): Log {
-    return new PinoLog(this.#logger.child(fields), this.#end)
+  child(fields: LogFields, level?: LogLevel): Log {
+    return new PinoLog(this.#logger.child(fields, { ...level !== undefined && { level } }), this.#end)
   }
 
   close(): Promise<void> {
