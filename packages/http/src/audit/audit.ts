@@ -2,8 +2,8 @@
 
 export const auditEventNames = [
   'authentication_failed', 'account_locked', 'permission_refused', 'configuration_changed', 'security_changed',
-  'user_changed', 'database_created', 'database_deleted', 'member_added', 'member_changed', 'member_removed',
-  'replicas_changed',
+  'user_changed', 'database_created', 'database_changed', 'database_deleted', 'documents_purged', 'member_added',
+  'member_changed', 'member_removed', 'replicas_changed',
 ] as const
 
 export type AuditEventName = typeof auditEventNames[number]

@@ -3,7 +3,7 @@
  * stores.
  */
 import { ApiError, isJsonObject } from '@sectional/core'
-import { parseTimeToLive } from '@sectional/cluster'
+import { parseTimeToLive, type DatabaseOption } from '@sectional/cluster'
 import { originOf } from '../audit/audit.ts'
 import { securityDetails } from '../audit/security-details.ts'
 import { checkSecurityShape, requireDatabaseAdmin } from '../authentication/authorization.ts'
@@ -45,8 +45,7 @@ export async function putRevisionsLimit(request: RequestContext, services: Servi
   requireDatabaseAdmin(request.user, request.database)
   const revsLimit = await readJson(request, services)
   if (!isLimit(revsLimit)) throw new ApiError('bad_request', '`revs_limit` must be positive integer')
-  await createDatabaseOf(request.database)
-  await services.control.setDatabaseOption(request.database.name, { revsLimit })
+  await setOption({ revsLimit }, ['revs_limit', revsLimit], request, services)
   sendJson(request, services, 200, { ok: true })
 }
 
@@ -57,9 +56,21 @@ export function getPurgedInfosLimit(request: RequestContext, services: Services)
 export async function putPurgedInfosLimit(request: RequestContext, services: Services): Promise<void> {
   const purgedInfosLimit = await readJson(request, services)
   if (!isLimit(purgedInfosLimit)) throw new ApiError('bad_request', '`purged_infos_limit` must be positive integer')
-  await createDatabaseOf(request.database)
-  await services.control.setDatabaseOption(request.database.name, { purgedInfosLimit })
+  await setOption({ purgedInfosLimit }, ['purged_infos_limit', purgedInfosLimit], request, services)
   sendJson(request, services, 200, { ok: true })
+}
+
+/** @param shown name and value in the audit stream */
+async function setOption(
+  option: DatabaseOption, [name, value]: readonly [string, string | number | null], request: RequestContext,
+  { audit, control }: Services,
+): Promise<void> {
+  const { database } = request
+  await createDatabaseOf(database)
+  await control.setDatabaseOption(database.name, option)
+  audit.record({
+    ...originOf(request), event: 'database_changed', details: { database: database.name, option: name, value },
+  })
 }
 
 function isLimit(value: unknown): value is number {
@@ -80,7 +91,7 @@ export async function putAutoPurge(request: RequestContext, services: Services):
       throw new ApiError('bad_request', 'deleted_document_ttl must be a valid string')
     }
   }
-  await createDatabaseOf(request.database)
-  await services.control.setDatabaseOption(request.database.name, { autoPurge })
+  const ttl = autoPurge['deleted_document_ttl'] as string | undefined
+  await setOption({ autoPurge }, ['deleted_document_ttl', ttl ?? null], request, services)
   sendJson(request, services, 202, { ok: true })
 }

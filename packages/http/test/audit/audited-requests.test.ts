@@ -92,4 +92,31 @@ describe('audited requests', () => {
       ['database_deleted', ...by, { database: 'db', outcome: 'deleted' }],
     ])
   })
+
+  it('are those that purge documents, and change what a database keeps', async () => {
+    await node.put('/db')
+    const { json: { rev } } = await node.put('/db/secret', {})
+    const user = '/_users/org.couchdb.user:ann'
+    const { json: ann } = await node.put(user, { name: 'ann', type: 'user', roles: [], password: 'hidden' })
+    const seen = await events(async () => {
+      await node.put('/db/_revs_limit', 7)
+      await node.put('/db/_purged_infos_limit', 8)
+      await node.put('/db/_auto_purge', { deleted_document_ttl: '3_days' })
+      await node.put('/db/_auto_purge', {})
+      await node.post('/db/_purge', { secret: [rev], none: ['1-abc'] })
+      await node.post('/_users/_purge', { 'org.couchdb.user:ann': [ann.rev], 'org.couchdb.user:bob': ['1-abc'] })
+      await node.post('/db/_purge', { secret: 1 })
+      await node.put('/db/_revs_limit', 0)
+    })
+    const by = ['admin', '127.0.0.1', 'request']
+    const changed = (option: string, value: unknown): unknown[] =>
+      ['database_changed', ...by, { database: 'db', option, value }]
+    expect(seen).to.deep.equal([
+      changed('revs_limit', 7), changed('purged_infos_limit', 8), changed('deleted_document_ttl', '3_days'),
+      changed('deleted_document_ttl', null),
+      ['documents_purged', ...by, { database: 'db', documents: 2, revisions: 1 }],
+      ['documents_purged', ...by, { database: '_users', documents: 2, revisions: 1 }],
+      ['user_changed', ...by, { document: 'org.couchdb.user:ann' }],
+    ])
+  })
 })
