@@ -1,6 +1,6 @@
 /** Which settings the HTTP API may change (docs/configuration.md#what-http-must-not-change). */
 import { ApiError } from '@sectional/core'
-import { presentName } from '../settings/former-names.ts'
+import { namesOf } from '../settings/former-names.ts'
 import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
 import { includesSetting, parseSettingNames } from '../settings/setting-names.ts'
 
@@ -22,9 +22,8 @@ export function checkEditable(
   if (blockedSections.has(section)) {
     throw new ApiError('forbidden', 'Config section blacklisted for modification over HTTP API.')
   }
-  const present = presentName(section, key) ?? { section, key }
-  const { configBlacklist: blacklist } = options
-  if (includesSetting(blacklist, section, key) || includesSetting(blacklist, present.section, present.key)) {
+  // The list protects a setting by each of its names, because each of them may be the one that has an effect.
+  if (namesOf(section, key).some(name => includesSetting(options.configBlacklist, name.section, name.key))) {
     throw new ApiError('forbidden', 'Config key blacklisted for modification over HTTP API.')
   }
   const whitelist = options.configWhitelist

@@ -23,3 +23,11 @@ export function presentName(section: string, key: string): SettingName | null {
     default: return null
   }
 }
+
+/** Returns all names of the setting with a given name: that name, the present one, and the former ones. */
+export function namesOf(section: string, key: string): readonly SettingName[] {
+  const present = presentName(section, key) ?? { section, key }
+  const former = formerSections.map(each => ({ section: each, key }))
+    .filter(({ section: each }) => presentName(each, key)?.section === present.section)
+  return [{ section, key }, present, ...former]
+}

@@ -241,6 +241,15 @@ describe('node configuration', () => {
     await other.stop()
   })
 
+  it('is refused for the options of the blacklist by their present and by their former names', async () => {
+    node.configuration.put('chttpd', 'config_blacklist', '[{couch_httpd_auth, timeout}, {httpd, *}]')
+    const names = [
+      'chttpd_auth/timeout', 'couch_httpd_auth/timeout', 'service_httpd_auth/timeout', 'chttpd/enable_cors',
+    ]
+    for (const name of names) expect((await node.put(`${base}/${name}`, '"1"')).status, name).to.equal(403)
+    expect((await node.put(`${base}/chttpd_auth/iterations`, '"10"')).status).to.equal(200)
+  })
+
   it('logs each change with its author on the node whose value it is, and without secrets', async () => {
     const headers = { 'x-couch-request-id': 'r2' }
     await node.put(`${base}/conf/colour`, '"red"', headers)
