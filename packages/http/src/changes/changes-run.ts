@@ -208,11 +208,12 @@ export class ChangesRun implements OpenFeed {
   }
 
   #beat(): void {
-    const { heartbeatMs } = this.#parameters
-    if (heartbeatMs === null) return
-    this.#heartbeat = this.#services.feeds.within(heartbeatMs, this.#writer.activeAt, () => {
+    if (this.#parameters.heartbeatMs === null) return
+    const { feeds } = this.#services
+    const intervalMs = feeds.heartbeatMs(this.#parameters.heartbeatMs)
+    this.#heartbeat = feeds.within(intervalMs, this.#writer.activeAt, () => {
       // Ignore the error and end the feed: the loop that reads the feed reports that the client is gone.
-      this.#writer.heartbeat(heartbeatMs).catch(() => this.#feed.end())
+      this.#writer.heartbeat(intervalMs).catch(() => this.#feed.end())
       this.#beat()
     })
   }

@@ -7,6 +7,8 @@ const stepMs = 25
 /** Due times of waits that are shorter than `shortWaitMs` are rounded to multiples of this. */
 const shortStepMs = 5
 const shortWaitMs = 1000
+/** Heartbeats of all feeds that follow changes. Some thousand cost a twentieth of a core. */
+const heartbeatsPerSecondMax = 5_000
 
 export interface OpenFeed {
   readonly database: DatabaseRecord
@@ -61,6 +63,11 @@ export class Feeds {
     if (this.#open.size > 0) return
     this.#unsubscribe?.()
     this.#unsubscribe = undefined
+  }
+
+  /** Returns the interval of the heartbeats of a feed that asks for `ms`: longer when many feeds are open. */
+  heartbeatMs(ms: number): number {
+    return Math.max(ms, this.#open.size * 1000 / heartbeatsPerSecondMax)
   }
 
   isGone({ name, incarnation }: DatabaseRecord): boolean {

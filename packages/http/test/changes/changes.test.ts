@@ -133,6 +133,25 @@ describe('the changes feed', () => {
     expect(times.length, `bytes at ${times.join()}`).to.be.within(98, 101)
   })
 
+  it('sends few heartbeats when many feeds ask for many', async () => {
+    const leaving = new AbortController()
+    let beats = 0
+    const open = async (): Promise<void> => {
+      const { chunks } = await node.during(node.open(
+        'GET', '/db/_changes?feed=continuous&heartbeat=1', { authorization: adminAuthorization }, undefined,
+        leaving.signal,
+      ))
+      for await (const chunk of chunks) beats += chunk.length
+    }
+    const reading = Array.from({ length: 300 }, () => open().catch(() => {}))
+    await node.clock.advance(100)
+    beats = 0
+    await node.clock.advance(1000)
+    leaving.abort()
+    await Promise.all(reading)
+    expect(beats).to.be.within(4_000, 6_000)
+  })
+
   it('sends heartbeats while rows come that its filter leaves out', async () => {
     const writes = Array.from({ length: 10 }, (_, index) => 100 + index * 400)
     const times = await byteTimes('heartbeat=1000&filter=_design', writes, 4500)
