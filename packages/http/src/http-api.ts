@@ -34,6 +34,7 @@ import type { HttpOptions } from './settings/http-options.ts'
 import type { NodeInformation } from './settings/node-information.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { CrossOriginHosts } from './request/cross-origin-hosts.ts'
+import { splitTarget } from './request/request-path.ts'
 import { scriptCallback } from './request/script-callback.ts'
 import { VirtualHosts } from './request/virtual-hosts.ts'
 import { auditRefusal } from './pipeline/audit-refusal.ts'
@@ -248,7 +249,7 @@ class Pipeline {
     if (level === 'none') return
     log[level]({
       requestId: request.requestId, peer: request.clientAddress, user: request.user.name, method: exchange.method,
-      path: withoutQuery(exchange.target), route: request.route, status: request.status,
+      path: loggedPath(exchange.target), route: request.route, status: request.status,
       ms: Math.round(seconds * 1e6) / 1000,
     }, 'request')
   }
@@ -262,8 +263,10 @@ function carriesBody({ headers }: HttpExchange): boolean {
   return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0'
 }
 
-/** Removes the query: it may contain keys and selectors with data of documents, which must not be logged. */
-function withoutQuery(target: string): string {
-  const mark = target.indexOf('?')
-  return mark < 0 ? target : target.slice(0, mark)
+/**
+ * Returns the path alone. The query may contain keys and selectors with data of documents, and the beginning of an
+ * absolute URL a password. Neither must be logged.
+ */
+function loggedPath(target: string): string {
+  return splitTarget(target).path
 }

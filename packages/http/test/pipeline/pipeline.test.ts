@@ -250,8 +250,10 @@ describe('request pipeline', () => {
     await node.get('/db/doc?rev=1-secretrevision', {
       authorization: `Basic ${Buffer.from('admin:wrong').toString('base64')}`,
     })
+    await node.get('http://admin:wrong@elsewhere/db/other?rev=1-secretrevision')
+    await node.get('http://admin:wrong@elsewhere')
     const text = JSON.stringify(node.log.lines)
-    expect(text).to.contain('/db/doc')
+    expect(text).to.contain('"path":"/db/doc"').and.to.contain('"path":"/db/other"').and.to.contain('"path":"/"')
     for (const secret of ['secretrevision', 'wrong', Buffer.from('admin:wrong').toString('base64')]) {
       expect(text).not.to.contain(secret)
     }
