@@ -7,6 +7,7 @@ import { ZlibCompression } from './compression/compression-zlib.ts'
 import { NodeHttpClient } from './http/http-client-node.ts'
 import { NodeHttpListener } from './http/http-listener-node.ts'
 import type { NodeHttpListenerOptions } from './http/http-listener-node.ts'
+import type { Log } from './log/log.ts'
 import { PinoLog } from './log/log-pino.ts'
 import type { PinoLogOptions } from './log/log-pino.ts'
 import { NodeAppendFiles } from './files/append-files-node.ts'
@@ -25,7 +26,7 @@ import { Turns } from './clock/turns.ts'
 
 export interface RealRuntimeOptions {
   /**
-   * The directory of all data of the node. It is created when it is missing, readable by its owner only. When it exists,
+   * The directory of all data of the node. It is created when it is missing, readable by its owner only. If it exists,
    * its rights are not changed, because it may have other files, but those of the folders in it with the data are.
    */
   readonly dataDirectory: string
@@ -57,7 +58,7 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const log = PinoLog.create(options.log)
   const stores = join(options.dataDirectory, 'stores')
   const blobs = join(options.dataDirectory, 'blobs')
-  for (const folder of [stores, blobs]) closeDirectory(folder, log)
+  for (const folder of [stores, blobs]) closeOrWarn(folder, log)
   const machine = new RealMachine()
   const http = new NodeHttpListener({ descriptors: machine.openFilesMax(), ...options.http })
   const httpClient = new NodeHttpClient()
@@ -88,5 +89,15 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
       machine.close()
       await log.close()
     },
+  }
+}
+
+/** Keeps other accounts of the machine from a folder, or warns that they are not kept from it. */
+function closeOrWarn(folder: string, log: Log): void {
+  try {
+    closeDirectory(folder)
+  } catch (error) {
+    log.warn({ folder, error: String(error) },
+      'other accounts of this machine may read this folder of data, and this process is not permitted to change that')
   }
 }

@@ -1,10 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ManualClock } from '../src/clock/clock-manual.ts'
-import { closeDirectory } from '../src/files/make-directory.ts'
-import { MemoryLog } from '../src/log/log-memory.ts'
 import { MemoryMachine } from '../src/machine/machine-memory.ts'
 import { RealMachine } from '../src/machine/machine-real.ts'
 import { MemoryNetworkHub } from '../src/network/network-memory.ts'
@@ -35,17 +33,19 @@ describe('a real runtime', () => {
     await runtime.close()
   })
 
-  it('closes folders with data that were open to others, and warns when it may not', () => {
-    const log = new MemoryLog()
-    closeDirectory(join(folder, 'missing'), log)
-    mkdirSync(join(folder, 'stores'))
-    chmodSync(join(folder, 'stores'), 0o755)
-    closeDirectory(join(folder, 'stores'), log)
-    expect(statSync(join(folder, 'stores')).mode & 0o777).to.equal(0o700)
-    expect(log.lines).to.have.length(0)
-    closeDirectory('/proc/self/task', log)
-    expect(log.lines).to.have.length(1)
-    expect(log.lines[0]!.fields).to.include({ folder: '/proc/self/task', mode: '555' })
+  it('closes folders with data that were open to others, and warns when it may not', async () => {
+    const lines: string[] = []
+    const stores = join(folder, 'stores')
+    const blobs = join(folder, 'blobs')
+    mkdirSync(stores)
+    chmodSync(stores, 0o755)
+    symlinkSync('/proc/self/task', blobs)
+    const destination = { write: (line: string) => { lines.push(line) } }
+    const runtime = createRealRuntime({ dataDirectory: folder, log: { level: 'info', destination } })
+    await runtime.close()
+    expect(statSync(stores).mode & 0o777).to.equal(0o700)
+    expect(lines).to.have.length(1)
+    expect(JSON.parse(lines[0]!)).to.include({ level: 'warn', folder: blobs })
   })
 
   it('says why a folder cannot be made', () => {

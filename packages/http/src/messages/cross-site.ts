@@ -48,8 +48,8 @@ export function requireSameSite(request: RequestContext, options: CrossOriginOpt
 
 /**
  * Checks a request that a function of a design document turns into one with another method. Browsers follow links of
- * other sites with the cookie or Basic credentials, but only with GET. What earlier rewrites have made of the method and
- * the headers does not count.
+ * other sites with the cookie or Basic credentials, but only with GET. What earlier rewrites have made of method and
+ * headers does not count.
  * @throws ApiError `forbidden` for a GET or HEAD that becomes a write: with a cookie unless a page of this server sends
  * it, with other credentials when a page of another site does
  */

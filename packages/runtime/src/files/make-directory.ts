@@ -1,6 +1,5 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Log } from '../log/log.ts'
 
 const ownerOnly = 0o700
 const others = 0o077
@@ -24,14 +23,11 @@ export function makeDirectory(path: string): void {
   }
 }
 
-/** Takes the rights to a directory from everybody but its owner, and warns when that is not permitted. */
-export function closeDirectory(path: string, log: Log): void {
+/**
+ * Takes the rights to a directory, if it exists, from everybody but its owner.
+ * @throws the file system's error, when that is not permitted
+ */
+export function closeDirectory(path: string): void {
   const status = statSync(path, { throwIfNoEntry: false })
-  if (status === undefined || (status.mode & others) === 0) return
-  try {
-    chmodSync(path, ownerOnly)
-  } catch (error) {
-    log.warn({ folder: path, mode: (status.mode & 0o7777).toString(8), error: String(error) },
-      'other accounts of this machine may read a folder with data, and this process is not permitted to change that')
-  }
+  if (status !== undefined && (status.mode & others) !== 0) chmodSync(path, ownerOnly)
 }
