@@ -219,7 +219,9 @@ function findResources(): Readonly<Record<string, Resource>> {
 
 /** Functions of design documents that handle requests. */
 function functionResources(): Readonly<Record<string, Resource>> {
-  const show = resource('show', 'member', 'GET,HEAD,POST', { GET: getShow, POST: getShow })
+  const show = resource('show', 'member', 'GET,HEAD,POST,PUT,DELETE', {
+    GET: getShow, POST: getShow, PUT: getShow, DELETE: getShow,
+  })
   const update = resource('update', 'member', 'POST,PUT,DELETE', {
     POST: postUpdate, PUT: postUpdate, DELETE: postUpdate, '*': refuseUpdateMethod,
   })

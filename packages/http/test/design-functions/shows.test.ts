@@ -178,7 +178,16 @@ describe('a show function', () => {
     assert.deepEqual([text, headers['etag']], ['POSTabc', undefined])
     const head = await node.request('HEAD', '/db/_design/d/_show/f')
     assert.deepEqual([head.status, head.text, head.headers['content-length']], [200, '', '12'])
-    assert.equal((await node.put('/db/_design/d/_show/f', {})).status, 405)
+  })
+
+  it('is called for PUT and DELETE, too, which write nothing', async () => {
+    await save({ f: '(doc, req) => ({ json: [req.method, doc && doc.n, req.body] })' })
+    const { json: { update_seq: sequence } } = await node.get('/db')
+    assert.deepEqual((await node.put('/db/_design/d/_show/f/x', 1)).json, ['PUT', 1, '1'])
+    assert.deepEqual((await node.delete('/db/_design/d/_show/f/x')).json, ['DELETE', 1, 'undefined'])
+    assert.equal((await node.get('/db')).json.update_seq, sequence)
+    const { status, headers } = await node.request('COPY', '/db/_design/d/_show/f/x')
+    assert.deepEqual([status, headers['allow']], [405, 'GET,HEAD,POST,PUT,DELETE'])
   })
 
   it('reads modules of its design document', async () => {
