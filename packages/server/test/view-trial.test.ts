@@ -90,6 +90,18 @@ for (const nodes of [1, 3]) {
       expect((await send('DELETE', `/db/newest?rev=${_rev}`)).status).to.equal(200)
     })
 
+    it('takes other documents when the newest changes are deletions and design documents', async () => {
+      const docs = Array.from({ length: 30 }, (_, at) =>
+        at % 2 === 0 ? { _id: `_design/d${at}` } : { _id: `gone${at}`, _deleted: true })
+      expect((await send('POST', '/db/_bulk_docs', { docs })).status).to.equal(201)
+      const map = 'doc => emit(null)'
+      for (const [sample, documents] of [[1, 1], [2, 2], [100, 4]] as const) {
+        expect((await dryRun({ map, sample })).body.documents).to.equal(documents)
+      }
+      const all = await dryRun({ map, sample: 100, options: { include_design: true } })
+      expect(all.body.documents).to.equal(4 + 1 + 15)
+    })
+
     it('refuses what cannot run', async () => {
       const syntax = await dryRun({ map: 'doc => {\n  emit( }' })
       expect([syntax.status, syntax.body]).to.deep.equal([400, {
@@ -109,6 +121,20 @@ for (const nodes of [1, 3]) {
       }
       expect((await dryRun({}, 'people/_view/none')).status).to.equal(404)
       expect((await send('GET', '/db/_design/people/_view/age?dry_run=true')).status).to.equal(400)
+    })
+
+    it('runs over a whole database, and one view at a time', async () => {
+      await send('PUT', '/parts?partitioned=true')
+      const body = { map: 'doc => {}', queries: [] }
+      const inPartition = '`dry_run` needs the path of a view without a partition'
+      for (const [path, reason] of [
+        ['/db/_design/people/_view/age/queries?', '`dry_run` is not possible with `queries`'],
+        ['/parts/_partition/p/_design/d/_view/v?', inPartition], ['/parts/_design/d/_view/v?partition=p&', inPartition],
+        ['/parts/_partition/p/_design/d/_view/v/queries?', '`dry_run` is not possible with `queries`'],
+      ] as const) {
+        const answer = await send('POST', `${path}dry_run=true`, body)
+        expect([answer.status, answer.body], path).to.deep.equal([400, { error: 'bad_request', reason }])
+      }
     })
   })
 }

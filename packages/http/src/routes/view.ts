@@ -18,12 +18,7 @@ import { tryView } from '../views/view-trial.ts'
 /** The view that a path names. */
 interface ViewPath { readonly design: string; readonly view: string; readonly partition?: string }
 
-export const listView: Handler = (request, services) => {
-  const path = pathOfView(request)
-  return request.query.get('dry_run') === 'true'
-    ? dryRun(path, request, services)
-    : list(path, request, services)
-}
+export const listView: Handler = (request, services) => list(pathOfView(request), request, services)
 export const queryView: Handler = (request, services) => queries(pathOfView(request), request, services)
 export const listPartitionView: Handler = async (request, services) =>
   list(pathInPartition(request), request, services)
@@ -40,9 +35,9 @@ function pathInPartition(request: RequestContext): ViewPath {
   return { design: design!, view: view!, partition: pathPartition(request) }
 }
 
-async function list(
-  { design, view, partition }: ViewPath, request: RequestContext, services: Services,
-): Promise<void> {
+async function list(path: ViewPath, request: RequestContext, services: Services): Promise<void> {
+  if (isDryRun(request)) return dryRun(path, request, services)
+  const { design, view, partition } = path
   const body = await listBody(request, services)
   const definition = await openDefinition(design, view, request, services)
   const parameters = viewParameters(request.query, body, queriedView(definition, partition, services))
@@ -64,8 +59,17 @@ async function list(
   }
 }
 
+function isDryRun({ query }: RequestContext): boolean {
+  return query.get('dry_run') === 'true'
+}
+
 /** A view that is not saved may be run by those who may save it. */
-async function dryRun({ design, view }: ViewPath, request: RequestContext, services: Services): Promise<void> {
+async function dryRun(
+  { design, view, partition }: ViewPath, request: RequestContext, services: Services,
+): Promise<void> {
+  if (partition !== undefined || request.query.has('partition')) {
+    throw new ApiError('bad_request', '`dry_run` needs the path of a view without a partition')
+  }
   const body = await listBody(request, services)
   if (body === null) throw new ApiError('bad_request', '`dry_run` needs a POST request')
   if (body['map'] !== undefined) requireDatabaseAdmin(request.user, request.database)
@@ -77,6 +81,7 @@ async function queries(
   { design, view, partition }: ViewPath, request: RequestContext, services: Services,
 ): Promise<void> {
   const { turns } = services.runtime
+  if (isDryRun(request)) throw new ApiError('bad_request', '`dry_run` is not possible with `queries`')
   requireJsonType(request)
   const members = rowQueries(await readJsonObject(request, services))
   const definition = await openDefinition(design, view, request, services)
