@@ -17,6 +17,7 @@ export const getDesignInfo: Handler = async (request, services) => {
     ...indexesOf(document, database).map(({ definition }) => definition),
   ]
   const info = await services.coordinator.viewInfo(database, definitions, request)
+  const { file, external, active } = info.sizes
   sendJson(request, services, 200, {
     name,
     view_index: {
@@ -26,7 +27,7 @@ export const getDesignInfo: Handler = async (request, services) => {
       waiting_clients: info.waiting,
       updater_running: info.building,
       update_seq: info.readSequence,
-      sizes: info.sizes,
+      sizes: { file, external, active },
       signature: signatureOf(definitions),
       // An index reads purges in the order of the changes, so that they have no numbers of their own.
       purge_seq: 0,

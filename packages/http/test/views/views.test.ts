@@ -352,6 +352,7 @@ describe('the indexes of views', () => {
       language: 'javascript', compact_running: false,
       failed_documents: { count: 7, examples: [{ id: 'f', error: 'no name' }] },
     })
+    assert.deepEqual(Object.keys(rest.sizes), ['file', 'external', 'active'])
     assert.equal((await node.get('/db/_design/none/_info')).json.reason, 'missing')
   })
 

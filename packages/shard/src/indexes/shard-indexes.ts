@@ -162,13 +162,13 @@ export class ShardIndexes implements IndexReplica {
     const { definition, build, content, snapshot } = await this.#open({ index, through: 0 }, context)
     const { keys, state } = snapshot
     try {
+      const { activeBytes: active, externalBytes: external } = state
+      const file = await this.#parts.store.store.approximateSize(keys.all())
       return {
         ...indexState(state), definition, building: build.building, waiting: build.listeners.size,
         failedCount: state.failedCount, failures: await snapshot.failures(),
-        sizes: {
-          file: await this.#parts.store.store.approximateSize(keys.all()),
-          active: state.activeBytes, external: state.externalBytes,
-        },
+        // LevelDB's estimate does not include the data that is only in its memory table and log.
+        sizes: { file: Math.max(file, active), active, external },
       }
     } catch (error) {
       content.noteFailure(error)
