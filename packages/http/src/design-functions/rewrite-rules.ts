@@ -68,28 +68,38 @@ function bindPath(
 }
 
 function rewritten(
-  { to, query = {} }: JsonObject, { bindings, rest }: NonNullable<ReturnType<typeof bindPath>>, request: RequestContext,
+  { to, query = {}, formats = {} }: JsonObject, { bindings, rest }: NonNullable<ReturnType<typeof bindPath>>, request: RequestContext,
   isSecure: boolean,
 ): RewrittenPath {
   const target = segmentsOf(to, 'to')
   if (!isJsonObject(query)) throw malformed("The member 'query' of a rule is an object")
+  if (!isJsonObject(formats)) throw malformed("The member 'formats' of a rule is an object")
   if (isSecure && target.filter(segment => segment === '..').length > parentsMax) throw insecureRule()
   const asked = [...request.query.entries()].map(([name, value]): [string, unknown] => [name, decoded(name, value)])
   // Parameters of the request and variables of the path are parameters of the new query, unless the rule names them.
   const all = new Map([...asked, ...bindings])
-  const named = Object.entries(query).map(([name, value]): [string, unknown] => [name, substituted(value, all)])
+  const named = Object.entries(query)
+    .map(([name, value]): [string, unknown] => [name, substituted(value, all, formats)])
   const final = new Map([...all, ...named])
   const segments = target.flatMap(segment => segment === '*' ? rest : [pathSegment(segment, final)])
   final.delete('*')
   return { segments, query: new Map([...final].map(([name, value]) => [name, encoded(name, value)])) }
 }
 
-/** Replaces `:name` and `*` by the value of the variable or parameter; also within an array. */
-function substituted(value: unknown, bindings: Bindings): unknown {
-  if (Array.isArray(value)) return value.map(each => substituted(each, bindings))
+/** Replaces `:name` and `*` by the value of the variable or parameter, in the format of that name; also in an array. */
+function substituted(value: unknown, bindings: Bindings, formats: JsonObject): unknown {
+  if (Array.isArray(value)) return value.map(each => substituted(each, bindings, formats))
   if (typeof value !== 'string') return value
   const name = value.startsWith(':') ? value.slice(1) : value === '*' ? value : null
-  return name !== null && bindings.has(name) ? bindings.get(name) : value
+  return name !== null && bindings.has(name) ? formatted(bindings.get(name), formats[name]) : value
+}
+
+/** Returns the number or the boolean that a text stands for; the text itself when it stands for none. */
+function formatted(value: unknown, format: unknown): unknown {
+  if (typeof value !== 'string') return value
+  if (format === 'int' && /^[+-]?\d+$/.test(value) && Number.isFinite(Number(value))) return Number(value)
+  const boolean = value.toLowerCase()
+  return format === 'bool' && (boolean === 'true' || boolean === 'false') ? boolean === 'true' : value
 }
 
 function pathSegment(segment: string, bindings: Bindings): string {

@@ -66,6 +66,24 @@ describe('_rewrite', () => {
       assert.equal((await rewrite(rules, '/v?key=open')).status, 400)
     })
 
+    it('puts numbers and booleans into the query where formats say so', async () => {
+      const rules = [{
+        from: 'k/:l/:b', to: '_show/f', formats: { l: 'int', b: 'bool', q: 'int', s: 'string' },
+        query: { key: ':l', startkey: [':b', [':l', ':q']], endkey: ':s', limit: ':l', other: { l: ':l' } },
+      }]
+      const queryOf = async (path: string): Promise<unknown> => {
+        const { json: { query: { key, startkey, endkey, limit, other } } } = await rewrite(rules, path)
+        return { key, startkey, endkey, limit, other }
+      }
+      assert.deepEqual(await queryOf('/k/1/TRUE?q=-12345678901234567&s=1'), {
+        key: 1, startkey: [true, [1, -12345678901234568]], endkey: '1', limit: '1', other: '{"l":":l"}',
+      })
+      assert.deepEqual(await queryOf(`/k/1.5/yes?q=${'9'.repeat(400)}&s=a`), {
+        key: '1.5', startkey: ['yes', ['1.5', '9'.repeat(400)]], endkey: 'a', limit: '1.5', other: '{"l":":l"}',
+      })
+      assert.equal((await rewrite([{ from: '*', to: 'x', formats: 1 }], '/a')).json.error, 'rewrite_error')
+    })
+
     it('leads to documents and the database, and passes the body on', async () => {
       const rules = [
         { from: '', to: '../..' }, { from: 'doc/:id', to: '../../:id' },
