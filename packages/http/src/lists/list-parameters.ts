@@ -2,7 +2,7 @@
 import { ApiError, type JsonObject } from '@sectional/core'
 import type { Query } from '../request/query.ts'
 import {
-  checkKeysWithRange, checkUnreduced, rowParameters, rowParametersOfQuery, type RowParameters,
+  boundedLimit, checkKeysWithRange, checkUnreduced, rowParameters, rowParametersOfQuery, type RowParameters,
 } from './row-parameters.ts'
 
 export interface ListParameters extends Pick<
@@ -21,6 +21,11 @@ export function listParameters(query: Query, body: JsonObject | null): Readonly<
 /** Reads the parameters of one of the `queries`. @throws ApiError like `rowParametersOfQuery` */
 export function listQueryParameters(query: Query, member: unknown): Readonly<ListParameters> {
   return finish(rowParametersOfQuery(query, member))
+}
+
+/** Returns the parameters with a limit of rows that is at most `max`. @throws ApiError `query_parse_error` */
+export function withLimit(parameters: ListParameters, max: number): ListParameters {
+  return { ...parameters, limit: boundedLimit(parameters.limit, max) }
 }
 
 function finish(parameters: RowParameters): Readonly<ListParameters> {

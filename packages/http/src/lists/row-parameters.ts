@@ -84,6 +84,13 @@ export function rowQueries({ queries }: JsonObject): readonly unknown[] {
   return queries
 }
 
+/** Returns the limit of rows; null: there is none. @throws ApiError `query_parse_error` for a limit above `max` */
+export function boundedLimit(limit: number | null, max: number): number | null {
+  if (limit === null) return max === Infinity ? null : max
+  if (limit <= max) return limit
+  throw new ApiError('query_parse_error', `Limit is too large, must not exceed ${max}`)
+}
+
 /** @throws ApiError `query_parse_error` */
 export function invalidKeys(): never {
   throw new ApiError('query_parse_error', '`keys` must be an array of strings.')

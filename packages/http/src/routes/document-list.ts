@@ -6,7 +6,7 @@ import { readJsonObject } from '../messages/body.ts'
 import { beginning, directed, intersect, rangeHolds, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { documentsPerLookup, includedDocument } from '../lists/included-document.ts'
-import { listParameters, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { listParameters, listQueryParameters, withLimit, type ListParameters } from '../lists/list-parameters.ts'
 import { listBody, taggedHeaders } from '../lists/list-request.ts'
 import { pathPartition } from '../lists/path-partition.ts'
 import { rowQueries } from '../lists/row-parameters.ts'
@@ -37,6 +37,15 @@ function onePartition(partition: string): Scope {
   return { range, partition, countsRange: false }
 }
 
+interface Asked { readonly parameters: ListParameters; readonly scope: Scope }
+
+/** Returns the parameters with a limit that the options allow, and what they list. @throws ApiError `query_parse_error` */
+function asked(within: Scope, parameters: ListParameters, request: RequestContext, { options }: Services): Asked {
+  const scope = placed(within, parameters, request)
+  const max = scope.partition === undefined ? options.queryRowsMax : options.partitionQueryRowsMax
+  return { scope, parameters: withLimit(parameters, max) }
+}
+
 /** Returns the partition that the parameters name as the scope, or the given scope. */
 function placed(scope: Scope, { partition }: ListParameters, { database }: RequestContext): Scope {
   if (partition === undefined || scope.partition !== undefined) return scope
@@ -56,8 +65,7 @@ export const queryPartition: Handler = (request, services) => queries(partitionS
 
 async function list(within: Scope, request: RequestContext, services: Services): Promise<void> {
   const body = await listBody(request, services)
-  const parameters = listParameters(request.query, body)
-  const scope = placed(within, parameters, request)
+  const { parameters, scope } = asked(within, listParameters(request.query, body), request, services)
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
   const headers = taggedHeaders(fingerprint, JSON.stringify(parameters), request, services)
   if (headers === null) return
@@ -72,17 +80,17 @@ async function queries(within: Scope, request: RequestContext, services: Service
   const { turns } = services.runtime
   const digest = createHash('md5')
   // Read them in slices: there may be a hundred thousand queries.
-  const asked = await turns.map(rowQueries(await readJsonObject(request, services)), query => {
+  const all = await turns.map(rowQueries(await readJsonObject(request, services)), query => {
     const parameters = listQueryParameters(request.query, query)
     digest.update(JSON.stringify(parameters))
-    return { parameters, scope: placed(within, parameters, request) }
+    return asked(within, parameters, request, services)
   })
   const { updateSequence, fingerprint } = await services.coordinator.databaseState(request.database, request)
   const headers = taggedHeaders(fingerprint, digest.digest('hex'), request, services)
   if (headers === null) return
   const writer = new JsonWriter(request, services, 200, headers)
   writer.text('{"results":[\r\n')
-  for (const [index, { parameters, scope }] of asked.entries()) {
+  for (const [index, { parameters, scope }] of all.entries()) {
     if (index > 0) writer.text(',\r\n')
     await turns.pause()
     request.signal.throwIfAborted()

@@ -7,7 +7,7 @@ import { readJsonObject } from '../messages/body.ts'
 import { localRevision } from '../documents/local-writing.ts'
 import { intersect, requestedRange, type IdRange } from '../lists/id-range.ts'
 import { endHead, JsonWriter } from '../messages/json-writer.ts'
-import { listParameters, listQueryParameters, type ListParameters } from '../lists/list-parameters.ts'
+import { listParameters, listQueryParameters, withLimit, type ListParameters } from '../lists/list-parameters.ts'
 import { listBody } from '../lists/list-request.ts'
 import { rowQueries } from '../lists/row-parameters.ts'
 import { ListWriter } from '../lists/list-writer.ts'
@@ -21,7 +21,7 @@ const keyConcurrency = 16
 
 export async function listLocalDocuments(request: RequestContext, services: Services): Promise<void> {
   const body = await listBody(request, services)
-  const parameters = listParameters(request.query, body)
+  const parameters = withLimit(listParameters(request.query, body), services.options.queryRowsMax)
   const headers = jsonHeaders(request, services)
   if (request.head) return endHead(request, services, headers)
   const writer = new JsonWriter(request, services, 200, headers)
@@ -31,9 +31,9 @@ export async function listLocalDocuments(request: RequestContext, services: Serv
 }
 
 export async function queryLocalDocuments(request: RequestContext, services: Services): Promise<void> {
-  const { turns } = services.runtime
+  const { options: { queryRowsMax }, runtime: { turns } } = services
   const queries = rowQueries(await readJsonObject(request, services))
-  const asked = await turns.map(queries, query => listQueryParameters(request.query, query))
+  const asked = await turns.map(queries, query => withLimit(listQueryParameters(request.query, query), queryRowsMax))
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[\r\n')
   for (const [index, parameters] of asked.entries()) {

@@ -2,7 +2,7 @@
 import { ApiError, checkPartition, type JsonObject } from '@sectional/core'
 import type { Query } from '../request/query.ts'
 import {
-  checkKeysWithRange, checkUnreduced, groupLevelOf, invalidKeys, rowParameters, rowParametersOfQuery, type IndexUpdate,
+  boundedLimit, checkKeysWithRange, checkUnreduced, groupLevelOf, invalidKeys, rowParameters, rowParametersOfQuery, type IndexUpdate,
   type RowParameters,
 } from '../lists/row-parameters.ts'
 
@@ -74,7 +74,7 @@ function finish(parameters: RowParameters, view: QueriedView): Readonly<ViewPara
   else checkUnreduced(parameters)
   const { stable, update } = freshnessOf(parameters)
   const groupLevel = isReduced ? groupLevelOf(parameters) : null
-  const limit = limitOf(parameters, view)
+  const limit = boundedLimit(parameters.limit, view.limitMax)
   const partition = partitionOf(parameters, view)
   return {
     keys, startKey, endKey, startDocument, endDocument, inclusiveEnd, descending, skip, limit, includeDocs, conflicts,
@@ -105,12 +105,6 @@ function freshnessOf({ stale, stable, update }: RowParameters): Pick<ViewParamet
     throw new ApiError('query_parse_error', '`stale` is incompatible with `stable` and `update`')
   }
   return { stable: true, update: stale === 'ok' ? false : 'lazy' }
-}
-
-function limitOf({ limit }: RowParameters, { limitMax }: QueriedView): number | null {
-  if (limit === null) return limitMax === Infinity ? null : limitMax
-  if (limit <= limitMax) return limit
-  throw new ApiError('query_parse_error', `Limit is too large, must not exceed ${limitMax}`)
 }
 
 function partitionOf(parameters: RowParameters, view: QueriedView): string | undefined {

@@ -161,6 +161,32 @@ describe('_all_docs', () => {
     }
   })
 
+  it('has no more rows than the options allow, like the lists of design documents and local documents', async () => {
+    const refusal = (max: number) =>
+      ({ error: 'query_parse_error', reason: `Limit is too large, must not exceed ${max}` })
+    await node.put('/parts?partitioned=true')
+    for (const id of ['p:1', 'p:2', 'p:3', '_design/a', '_design/b', '_design/c', '_local/a', '_local/b', '_local/c']) {
+      expect((await node.put(`/parts/${id}`, {})).status).to.equal(201)
+    }
+    node.configuration.put('query_server_config', 'query_limit', '2')
+    node.configuration.put('query_server_config', 'partition_query_limit', '1')
+    for (const [path, max] of [
+      ['_all_docs?', 2], ['_design_docs?', 2], ['_local_docs?', 2], ['_partition/p/_all_docs?', 1],
+      ['_all_docs?partition=p&', 1],
+    ] as const) {
+      expect((await node.get(`/parts/${path}`)).json.rows, path).to.have.length(max)
+      expect((await node.get(`/parts/${path}limit=${max}`)).json.rows, path).to.have.length(max)
+      expect((await node.get(`/parts/${path}limit=${max + 1}`)).json, path).to.deep.equal(refusal(max))
+      const target = `/parts/${path.replace('?', '/queries?')}`
+      expect((await node.post(target, { queries: [{ limit: max + 1 }] })).json, path).to.deep.equal(refusal(max))
+      expect((await node.post(target, { queries: [{}] })).json.results[0].rows, path).to.have.length(max)
+    }
+    expect((await node.post('/parts/_all_docs', { keys: ['p:1', 'p:2', 'p:3'] })).json.rows).to.have.length(2)
+    for (const name of ['query_limit', 'partition_query_limit']) {
+      node.configuration.put('query_server_config', name, 'infinity')
+    }
+  })
+
   it('lets the query string win over the body', async () => {
     expect((await node.post('/db/_all_docs?limit=1', { limit: 3, startkey: 'b' })).json.rows.map((row: any) =>
       row.id)).to.deep.equal(['b'])
