@@ -1,5 +1,5 @@
 /** Builds the object `req`, by which functions of design documents see the request. */
-import { asBuffer } from '@sectional/core'
+import { asBuffer, type JsonObject } from '@sectional/core'
 import { sessionCookieName } from '../authentication/session-cookie.ts'
 import { databaseInformation } from '../databases/database-information.ts'
 import { readBody } from '../messages/body.ts'
@@ -23,8 +23,8 @@ const jsonParameters: ReadonlySet<string> = new Set(['key', 'startkey', 'endkey'
 export interface RequestParts {
   /** Id of the document that the path names, or null. */
   readonly id: string | null
-  /** The body of the request; null when the request has none. */
-  readonly body: Uint8Array | null
+  /** The body of the request, which list functions see as the object that was sent; null when the request has none. */
+  readonly body: Uint8Array | JsonObject | null
 }
 
 /**
@@ -53,7 +53,7 @@ export async function requestObject(
 ): Promise<string> {
   const { database, exchange, segments, user } = request
   const info = await sharedInformation(request, services)
-  const text = body === null ? 'undefined' : asBuffer(body).toString('utf8')
+  const text = body instanceof Uint8Array ? asBuffer(body).toString('utf8') : null
   return JSON.stringify({
     info,
     id,
@@ -66,9 +66,9 @@ export async function requestObject(
       [name, jsonParameters.has(name) ? request.query.json(name) : value]
     ))),
     headers: shownHeaders(request, services),
-    body: text,
+    body: text ?? body ?? 'undefined',
     peer: exchange.remoteAddress,
-    form: isForm(request) && body !== null ? Object.fromEntries(Query.parse(text).unicodeEntries()) : {},
+    form: isForm(request) && text !== null ? Object.fromEntries(Query.parse(text).unicodeEntries()) : {},
     cookie: shownCookies(request),
     userCtx: userContext(user, database.name),
     secObj: database.security,

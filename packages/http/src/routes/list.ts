@@ -6,7 +6,7 @@ import { sendResponse } from '../design-functions/function-response.ts'
 import { readReturned } from '../design-functions/function-result.ts'
 import { functionTag } from '../design-functions/function-tag.ts'
 import { requestObject } from '../design-functions/request-object.ts'
-import { parseBodyObject, readJsonBytes, requireJsonType } from '../messages/body.ts'
+import { listBody } from '../lists/list-request.ts'
 import { matchesTag, sendNotModified } from '../messages/response.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -32,12 +32,11 @@ async function list(
   design: string, name: string, viewDesign: string, view: string, request: RequestContext, services: Services,
 ): Promise<void> {
   const listed = await openDesignFunction(design, 'lists', name, request, services)
-  const body = await postedBody(request, services)
-  const given = body === null ? null : await parseBodyObject(body, request, services)
+  const body = await listBody(request, services)
   const definition = await openDefinition(viewDesign, view, request, services)
   // Documents become strings in the heap of the function, without the contents of their attachments.
   const queried = queriedView(definition, undefined, services)
-  const parameters = { ...viewParameters(request.query, given, queried), attachments: false }
+  const parameters = { ...viewParameters(request.query, body, queried), attachments: false }
   const opened = await openView(await prepareQuery(definition, parameters, services), request, services)
   let etag: string | undefined
   let rows: ListRows
@@ -59,13 +58,6 @@ async function list(
     textType: 'application/json',
     ...(etag !== undefined && { headers: { ETag: etag, Vary: 'Accept' } }),
   }, request, services)
-}
-
-/** Returns the body of a POST, which has the parameters of a view as JSON; null for other methods. */
-async function postedBody(request: RequestContext, services: Services): Promise<Uint8Array | null> {
-  if (request.method !== 'POST') return null
-  requireJsonType(request)
-  return readJsonBytes(request, services)
 }
 
 async function listTag(

@@ -84,7 +84,12 @@ describe('a list function', () => {
     assert.deepEqual((await list('seen/k?startkey="b"&a=1')).json,
       [{ total_rows: 3, offset: 1 }, 'GET', { startkey: 'b', a: '1' }, null, 'undefined'])
     assert.deepEqual((await list('seen/r')).json[0], {})
-    assert.equal((await node.post('/db/_design/d/_list/seen/k', { limit: 1 })).json[4], '{"limit":1}')
+  })
+
+  it('sees the object that was posted', async () => {
+    const body = { keys: ['c', { a: null }], mine: 'é' }
+    const { json } = await node.post('/db/_design/d/_list/seen/k', body)
+    assert.deepEqual(json.slice(1), ['POST', {}, null, body])
   })
 
   it('chooses status, headers and format', async () => {
