@@ -1,4 +1,4 @@
-import { ApiError } from '@sectional/core'
+import { ApiError, isJsonObject } from '@sectional/core'
 import { failureText, SandboxError } from '@sectional/runtime'
 import type { CallOutcome, Runtime, SandboxFunction } from '@sectional/runtime'
 import type { WriteOutcome } from '../contracts/coordinator.ts'
@@ -83,14 +83,15 @@ function refusedBy({ error, reason, status }: ApiError): WriteOutcome {
   return { kind: 'error', error, reason, status, byFunction: true }
 }
 
+/** The reason is the message of `{name: message}`, whatever its name is, or everything that was thrown. */
 function thrownError(json: string): ApiError {
   const thrown: unknown = parsed(json)
-  if (typeof thrown === 'object' && thrown !== null) {
-    for (const name of ['forbidden', 'unauthorized'] as const) {
-      if (Object.hasOwn(thrown, name)) return new ApiError(name, text((thrown as Record<string, unknown>)[name]))
-    }
+  if (!isJsonObject(thrown)) return new ApiError('unknown_error', text(thrown))
+  for (const name of ['forbidden', 'unauthorized'] as const) {
+    if (Object.hasOwn(thrown, name)) return new ApiError(name, text(thrown[name]))
   }
-  return new ApiError('unknown_error', text(thrown))
+  const messages = Object.values(thrown)
+  return new ApiError('unknown_error', text(messages.length === 1 ? messages[0] : thrown))
 }
 
 function text(value: unknown): string {

@@ -247,8 +247,13 @@ describe('a validation function that fails', () => {
     ['throws a text', '() => { throw "plain" }', { error: 'unknown_error', reason: 'plain', status: 500 }],
     [
       'throws another object', '() => { throw { denied: "by rule" } }',
-      { error: 'unknown_error', reason: '{"denied":"by rule"}', status: 500 },
+      { error: 'unknown_error', reason: 'by rule', status: 500 },
     ],
+    [
+      'throws an object with several members', '() => { throw { a: 1, b: 2 } }',
+      { error: 'unknown_error', reason: '{"a":1,"b":2}', status: 500 },
+    ],
+    ['throws an array', '() => { throw ["a"] }', { error: 'unknown_error', reason: '["a"]', status: 500 }],
     ['throws an Error', '() => { throw new Error("broken") }', { error: 'unknown_error', status: 500 }],
     ['does not compile', 'function (', { error: 'unknown_error', status: 500 }],
   ]
