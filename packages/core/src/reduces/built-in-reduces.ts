@@ -35,16 +35,17 @@ export function builtInReduce(source: string): BuiltInReduce | undefined {
  */
 export function checkReduceName(source: string): void {
   if (!source.startsWith('_') || builtInReduce(source) !== undefined) return
-  throw new ApiError('invalid_design_doc', rankedName(source) === undefined
+  const ranked = rankedName(source)
+  throw new ApiError('invalid_design_doc', ranked === undefined
     ? `\`${source}\` is not a supported reduce function.`
-    : `rank value must be between 1 and ${rankMax}`)
+    : Number.isNaN(ranked.count) ? 'invalid rank reducer' : `rank value must be between 1 and ${rankMax}`)
 }
 
 /** Returns undefined when the source does not start with `_top_` or `_bottom_`. */
 function rankedName(source: string): { readonly direction: string; readonly count: number } | undefined {
   const [, direction, count] = /^_(top|bottom)_(.*)$/s.exec(source) ?? []
   if (direction === undefined) return undefined
-  return { direction, count: /^\d+\s*$/.test(count!) ? Number(count) : NaN }
+  return { direction, count: /^[+-]?\d+\s*$/.test(count!) ? Number(count) : NaN }
 }
 
 function isRank(count: number): boolean {

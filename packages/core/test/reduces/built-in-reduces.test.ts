@@ -20,8 +20,10 @@ describe('names of built-in reduce functions', () => {
       ['_top', '`_top` is not a supported reduce function.'],
       ['_top_0', 'rank value must be between 1 and 100'],
       ['_bottom_101', 'rank value must be between 1 and 100'],
-      ['_top_', 'rank value must be between 1 and 100'],
-      ['_top_1.5', 'rank value must be between 1 and 100'],
+      ['_top_', 'invalid rank reducer'],
+      ['_top_x', 'invalid rank reducer'],
+      ['_bottom_5x', 'invalid rank reducer'],
+      ['_top_1.5', 'invalid rank reducer'],
       ['_top_-1', 'rank value must be between 1 and 100'],
       [`_top_${'9'.repeat(1000)}`, 'rank value must be between 1 and 100'],
     ] as const) {
