@@ -95,7 +95,7 @@ const integerMax = 1e15
  * integer.
  */
 export function readInteger(text: string): number | undefined {
-  return /^-?\d+$/.test(text) ? clamped(Number(text)) : undefined
+  return /^[+-]?\d+$/.test(text) ? clamped(Number(text)) : undefined
 }
 
 function clamped(number: number): number {

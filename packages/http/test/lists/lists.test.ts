@@ -161,6 +161,13 @@ describe('_all_docs', () => {
     }
   })
 
+  it('accepts numbers with a sign, as Erlang reads them', async () => {
+    const rowsOf = async (query: string): Promise<unknown> =>
+      (await node.get(`/db/_all_docs?${query}`)).json.rows.map((row: any) => row.id)
+    expect(await rowsOf('limit=%2B1&skip=-0')).to.deep.equal(await rowsOf('limit=1'))
+    expect((await node.get('/db/_all_docs?limit=+1')).json.reason).to.equal('Invalid value for integer: " 1"')
+  })
+
   it('has no more rows than the options allow, like the lists of design documents and local documents', async () => {
     const refusal = (max: number) =>
       ({ error: 'query_parse_error', reason: `Limit is too large, must not exceed ${max}` })
