@@ -49,6 +49,7 @@ import { HashUpgrades } from './users/hash-upgrades.ts'
 import { PasswordRules } from './users/password-rules.ts'
 import { withUserDocuments } from './users/user-document-writes.ts'
 import { RequestIdGenerator, UuidGenerator } from './services/uuid-generator.ts'
+import { SingleNodeSetup } from './services/single-node-setup.ts'
 import { ViewDefinitionCache } from './services/view-definition-cache.ts'
 
 export interface HttpApiParts {
@@ -123,12 +124,14 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
   const pipeline = new Pipeline(services, createRoutes())
+  const setup = new SingleNodeSetup({ ...services, clock, log: runtime.log })
   return {
     handler: exchange => { pipeline.start(hosts.resolve(exchange)) },
     stop: async () => {
       unsubscribe()
       feeds.stop()
       await admission.close()
+      await setup.stop()
       await batches.drain()
       await upgrades.drain()
       secrets.stop()

@@ -53,6 +53,8 @@ export class MemoryNode {
       readonly sandbox?: Sandbox
       /** By default the node belongs to no cluster. */
       readonly clusterSecret?: string
+      /** The node accepts no writes yet. */
+      readonly refusesWrites?: boolean
     } = {},
   ) {
     const nodes = options.nodes ?? ['node1@127.0.0.1']
@@ -63,6 +65,7 @@ export class MemoryNode {
       admins: { admin: adminHash }, chttpd_auth: { iterations: '1' },
     })
     this.control = new MemoryControlPlane(nodes, this.down)
+    if (options.refusesWrites === true) this.control.writesRefused = 'the node starts'
     const coordinator = createCoordinator({
       runtime, control: this.control,
       replicas: { replica: (node, shard) =>

@@ -18,7 +18,6 @@ import {
 import type { Attempt, Lockout } from './lockout.ts'
 import type { PasswordQueue } from './password-queue.ts'
 import type { RefusalWork } from './refusal-work.ts'
-import type { HashUpgrades } from '../users/hash-upgrades.ts'
 import { anonymous, type User } from '../request/user.ts'
 
 const keyBytes = 32
@@ -28,8 +27,8 @@ export interface AuthenticatorParts {
   readonly passwords: PasswordQueue
   readonly lockout: Lockout
   readonly refusals: Pick<RefusalWork, 'missing'>
-  /** Is told of the password of each login. */
-  readonly upgrades: Pick<HashUpgrades, 'isDue' | 'afterLogin'>
+  /** Is told of the password of each login. `isDue` tells, cheaply, whether it needs that of this account. */
+  readonly upgrades: { isDue(account: Account): boolean; afterLogin(account: Account, password: string): void }
   readonly clock: Clock
   readonly machine: Machine
   readonly random: Random

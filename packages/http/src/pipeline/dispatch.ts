@@ -5,12 +5,12 @@ import {
   requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
 } from '../authentication/authorization.ts'
 import { originOf } from '../audit/audit.ts'
-import { readPartitioned } from '../databases/partitioned-parameter.ts'
 import { origin, sendRedirect } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Access, Resource } from './resource.ts'
 import { refuseAbsentReplicator, replicatorDatabase } from './absent-replicator.ts'
 import type { Match, Router } from './router.ts'
+import { readPartitioned } from '../request/partitioned-parameter.ts'
 import { splitTarget } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
 import { checkUserDocumentAccess } from '../users/user-document-access.ts'

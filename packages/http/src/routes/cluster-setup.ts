@@ -8,8 +8,7 @@ import { parseBodyObject, readBody } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-
-const systemDatabases: readonly string[] = ['_users', '_replicator']
+import { createDatabases, isCluster, systemDatabases } from '../services/system-databases.ts'
 
 export function getClusterSetup(request: RequestContext, services: Services): void {
   const wanted = request.query.get('ensure_dbs_exist')
@@ -33,14 +32,14 @@ async function perform(
   switch (body['action']) {
     case 'enable_single_node':
       if (isCluster(services)) throw new ApiError('bad_request', 'Cluster is already enabled')
-      return createDatabases(request, services, databases)
+      return createDatabases(databases, originOf(request), services)
     case 'enable_cluster':
       throw new ApiError('bad_request', 'Cluster is already enabled')
     case 'add_node':
       return checkMember(services, body)
     case 'finish_cluster':
       if (state === 'cluster_finished') throw new ApiError('bad_request', 'Cluster is already finished')
-      return createDatabases(request, services, databases)
+      return createDatabases(databases, originOf(request), services)
     default:
       throw new ApiError('bad_request', "Invalid Action'")
   }
@@ -51,28 +50,6 @@ function setupState(services: Services, databases: readonly string[]): string {
   const complete = state !== null && databases.every(name => state.databases.has(name))
   if (state === null || isCluster(services)) return complete ? 'cluster_finished' : 'cluster_enabled'
   return complete ? 'single_node_enabled' : 'single_node_disabled'
-}
-
-function isCluster(services: Services): boolean {
-  return Object.keys(services.control.state()?.nodes ?? {}).length > 1
-}
-
-async function createDatabases(
-  request: RequestContext, services: Services, names: readonly string[],
-): Promise<void> {
-  const { control, options } = services
-  for (const name of names) {
-    if (control.state()?.databases.has(name)) continue
-    try {
-      const { shardsPerDatabase: q, replicasPerShard: n } = options
-      await control.createDatabase(name, { q, n, partitioned: false })
-      services.audit.record({
-        ...originOf(request), event: 'database_created', details: { database: name, q, n, partitioned: false },
-      })
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.error !== 'file_exists') throw error
-    }
-  }
 }
 
 /**

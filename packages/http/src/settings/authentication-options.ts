@@ -155,8 +155,8 @@ export const authenticationDeclarations = {
     default: 'auto',
     effect: 'live',
     help: 'SameSite attribute of the session cookie: none, lax or strict. auto: lax, and no attribute while scripts of '
-      + 'other origins may send credentials (cors/credentials). Any other value leaves the attribute out, and is logged '
-      + 'as a warning unless it is empty.',
+      + 'other origins may send credentials (cors/credentials). Any other value leaves the attribute out, and is '
+      + 'logged as a warning unless it is empty.',
   }), value => value.toLowerCase()),
 
   hashAlgorithms: option('chttpd_auth/hash_algorithms', digests, {

@@ -29,6 +29,13 @@ export const serverDeclarations = {
     help: 'Allow changes of the _security of the database _users.',
   }),
 
+  singleNode: option('couchdb/single_node', flag, {
+    default: false,
+    effect: 'restart',
+    help: 'At the start, create those of the databases _users and _replicator that do not exist. It has no effect '
+      + 'where the cluster has other nodes.',
+  }),
+
   adminOnlyAllDatabases: option('chttpd/admin_only_all_dbs', flag, {
     default: true,
     effect: 'live',

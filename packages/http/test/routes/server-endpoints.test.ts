@@ -129,6 +129,33 @@ describe('server endpoints', () => {
     expect((await single.get('/_cluster_setup')).json.state).to.equal('single_node_enabled')
     await single.stop()
   })
+
+  it('create the system databases when a node starts with single_node, as soon as it accepts writes', async () => {
+    const single = new MemoryNode({ http: { singleNode: true }, refusesWrites: true })
+    await single.clock.advance(5000)
+    expect((await single.get('/_cluster_setup')).json.state).to.equal('single_node_disabled')
+    single.control.writesRefused = null
+    await single.clock.advance(1000)
+    expect((await single.get('/_cluster_setup')).json.state).to.equal('single_node_enabled')
+    expect((await single.get('/_all_dbs')).json).to.deep.equal(['_replicator', '_users'])
+    expect(single.audited.map(({ event, user, details }) => [event, user, details?.['database']])).to.deep.equal([
+      ['database_created', null, '_users'], ['database_created', null, '_replicator'],
+    ])
+    await single.stop()
+  })
+
+  it('create none when a node starts without single_node, or where there are other nodes', async () => {
+    const nodes = ['node1@127.0.0.1', 'node2@127.0.0.1']
+    const clustered = new MemoryNode({ nodes, http: { singleNode: true } })
+    const plain = new MemoryNode()
+    for (const each of [clustered, plain]) {
+      await each.clock.advance(5000)
+      expect((await each.get('/_all_dbs')).json).to.deep.equal([])
+      await each.stop()
+    }
+    const warnings = clustered.log.lines.filter(({ level }) => level === 'warn')
+    expect(warnings.map(({ fields }) => fields['option'])).to.deep.equal(['couchdb/single_node'])
+  })
 })
 
 describe('node configuration', () => {

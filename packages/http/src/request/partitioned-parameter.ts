@@ -1,6 +1,6 @@
 /** The parameter `partitioned` of the creation of a database (docs/reference/databases.md#put-db). */
 import { ApiError } from '@sectional/core'
-import type { Query } from '../request/query.ts'
+import type { Query } from './query.ts'
 
 /** `/_users` and `/_replicator` at the end of a name make it that of a system database too. */
 const systemName = /^_|\/_(?:users|replicator)$/
