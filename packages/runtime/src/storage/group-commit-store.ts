@@ -356,7 +356,7 @@ export abstract class GroupCommitStore implements Store {
   }
 
   #assertWanted(signal: AbortSignal | undefined): void {
-    if (signal?.aborted === true) throw new StorageError('closed', `work on a range of the store ${this.name} was ended`)
+    if (signal?.aborted === true) throw new StorageError('closed', `work on a range of ${this.name} was ended`)
   }
 
   async #mapped<T>(promise: Promise<T>): Promise<T> {

@@ -25,7 +25,7 @@ const defaultBufferBytes = 16 * 1024 * 1024
 /** The number of tables that LevelDB keeps open; a table has up to `tableBytes`. */
 const openFilesMax = 500
 const tableBytes = 8 * 1024 * 1024
-/** A compaction is divided into parts of this many bytes of tables, so that it can be ended; each takes half a second. */
+/** A compaction is divided into parts of this many bytes, so that it can be ended. Each takes half a second. */
 const compactedAtOnceBytes = 64 * 1024 * 1024
 /** A page of an iterator ends after the entry that exceeds this many bytes. */
 const pageBytesMax = 1024 * 1024

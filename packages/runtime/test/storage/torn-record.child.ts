@@ -1,5 +1,5 @@
-// storage-level.test.ts runs this program. The file system cuts off a large batch, or a clear, within the log of a store.
-// Prints which of the writes are lost that were acknowledged before and, when there are any, afterwards.
+// storage-level.test.ts runs this program. The file system cuts off a large batch or a clear within the log of a store.
+// Prints which of the writes are lost that were acknowledged before and afterwards.
 import { execFileSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -57,7 +57,9 @@ describe('the reclaimer of space', () => {
     const directory = await ShardDirectory.open(store, new SeededRandom(1))
     const entry = await directory.add(shardA, false)
     const keys = new ShardKeys(entry.prefix)
-    await store.write(batch => { for (let number = 1; number <= 9; number++) batch.put(keys.body(number), Buffer.of(1)) })
+    await store.write(batch => {
+      for (let number = 1; number <= 9; number++) batch.put(keys.body(number), Buffer.of(1))
+    })
     await directory.drop(shardName(shardA), entry)
     disk.setFaults({ clearPageKeys: () => 1, syncDelayMs: () => 10 })
     const abort = new AbortController()
