@@ -107,6 +107,8 @@ function campaign({ from, seedsMax, untilMs, workers, keepGoing, hashes }: Campa
   let simulatedMs = 0
   let operations = 0
   const counts = new Map<string, number>()
+  /** Seeds whose worker ended before it had reported them. */
+  let unfinished = 0
   const { promise, resolve } = Promise.withResolvers<number>()
   let running = 0
   const finish = (): void => {
@@ -116,16 +118,19 @@ function campaign({ from, seedsMax, untilMs, workers, keepGoing, hashes }: Campa
     const rate = `${Math.round(seeds / minutes)} seeds a minute, ${hours} simulated hours a minute`
     console.log(`${rate}, ${operations} operations`)
     console.log([...counts].sort(([a], [b]) => a < b ? -1 : 1).map(([key, count]) => `${key}: ${count}`).join(', '))
-    console.log(`${passed} passed, ${failures.length} failed`)
-    resolve(failures[0]?.failure === undefined ? 0 : exitCodes[failures[0].failure.kind])
+    console.log(`${passed} passed, ${failures.length + unfinished} failed`)
+    const [first] = failures
+    resolve(first?.failure === undefined ? Math.min(unfinished, 1) : exitCodes[first.failure.kind])
   }
   for (let index = 0; index < workers; index++) {
     const worker = fork(fileURLToPath(import.meta.url), ['--worker'], { execArgv: process.execArgv })
     running++
+    let current: number | undefined
     const give = (): void => {
       const over = next >= from + seedsMax || performance.now() > untilMs || (failures.length > 0 && !keepGoing)
-      if (over) worker.disconnect()
-      else worker.send(next++)
+      current = over ? undefined : next++
+      if (current === undefined) worker.disconnect()
+      else worker.send(current)
     }
     worker.on('message', (report: Report) => {
       simulatedMs += report.simulatedMs
@@ -139,8 +144,11 @@ function campaign({ from, seedsMax, untilMs, workers, keepGoing, hashes }: Campa
       }
       give()
     })
-    worker.on('exit', code => {
-      if (code !== 0 && code !== null) console.error(`a worker ended with ${code}`)
+    worker.on('exit', (code, signal) => {
+      if (current !== undefined) {
+        unfinished++
+        console.log(`seed ${current}: the worker ended with ${code ?? signal} before the run had ended`)
+      }
       if (--running === 0) finish()
     })
     give()
