@@ -53,12 +53,16 @@ function sourceOf(members: JsonObject, member: FunctionMember, name: string): st
   return source
 }
 
-function designFunction(
-  { id, revision, body, attachments }: DesignDocument, source: string, { incarnation }: DatabaseRecord,
-): DesignFunction {
+function designFunction(document: DesignDocument, source: string, { incarnation }: DatabaseRecord): DesignFunction {
+  const { id: designDocument, revision } = document
+  const modules = document.derived(modulesOf)
+  return { called: { database: incarnation, designDocument, modules, source }, revision }
+}
+
+/** Returns the whole design document as text, which is made once, because it can be large. */
+function modulesOf({ id, revision, body, attachments }: DesignDocument): string {
   const shown = { id, revision, deleted: false, body, ...(attachments.length > 0 && { attachments }) }
-  const modules = showRevision(shown, noFlags).json.toString()
-  return { called: { database: incarnation, designDocument: id, modules, source }, revision }
+  return showRevision(shown, noFlags).json.toString()
 }
 
 /**
