@@ -16,6 +16,17 @@ export interface ListHead {
   readonly updateSequence?: string | null
 }
 
+/** A row of a list of documents, or one in place of a document that a key does not find. */
+export type DocumentRow =
+  | {
+    readonly id: string
+    readonly revision: string
+    readonly deleted: boolean
+    /** As for `ListWriter.viewRow`. */
+    readonly doc: SplicedDocument | DocumentWriter | null | undefined
+  }
+  | { readonly unknown: unknown }
+
 export class ListWriter {
   readonly #writer: JsonWriter
   #rows = 0
@@ -27,13 +38,9 @@ export class ListWriter {
     writer.text(`${members}${members === '{' ? '' : ','}"rows":[\r\n`)
   }
 
-  /** Writes the row of a document, as `_all_docs` has it. @param doc as for `viewRow` */
-  row(
-    id: string, revision: string, deleted: boolean, doc: SplicedDocument | DocumentWriter | null | undefined,
-  ): Promise<void> | undefined {
-    const key = JSON.stringify(id)
-    const end = deleted ? ',"deleted":true}' : '}'
-    return this.#row(`{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(revision)}${end}`, doc)
+  /** Writes the row of a document, as `_all_docs` has it. */
+  row(row: DocumentRow): Promise<void> | undefined {
+    return this.#row(documentRowMembers(row), 'unknown' in row ? undefined : row.doc)
   }
 
   /**
@@ -83,11 +90,6 @@ export class ListWriter {
     await this.#writer.flushFull()
   }
 
-  unknownKey(key: unknown): Promise<void> | undefined {
-    this.#writer.text(`${this.#begin()}${JSON.stringify({ key, error: 'not_found' })}`)
-    return this.#writer.flushFull()
-  }
-
   end(): void {
     this.#writer.text('\r\n]}')
   }
@@ -96,6 +98,14 @@ export class ListWriter {
   #begin(): string {
     return this.#rows++ > 0 ? ',\r\n' : ''
   }
+}
+
+/** Returns the beginning of a row of a list of documents, without its end. */
+export function documentRowMembers(row: DocumentRow): string {
+  if ('unknown' in row) return `{"key":${JSON.stringify(row.unknown)},"error":"not_found"`
+  const key = JSON.stringify(row.id)
+  const end = row.deleted ? ',"deleted":true}' : '}'
+  return `{"id":${key},"key":${key},"value":{"rev":${JSON.stringify(row.revision)}${end}`
 }
 
 /** Returns the beginning of a row of a view, without its end. @param key JSON text, as is `value` */

@@ -1,21 +1,31 @@
-/** `_design/{name}/_list/{function}/{view}`: list functions, which make a response from the rows of a view. */
-import { ApiError } from '@sectional/core'
-import { openDesignFunction, type DesignFunction } from '../design-functions/design-function.ts'
+/**
+ * `_design/{name}/_list/{function}/{view}`: list functions, which make a response from the rows of a view or of all
+ * documents.
+ */
+import { ApiError, type JsonObject } from '@sectional/core'
+import { requireServerAdmin } from '../authentication/authorization.ts'
+import { openDesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
 import { sendResponse } from '../design-functions/function-response.ts'
 import { readReturned } from '../design-functions/function-result.ts'
 import { functionTag } from '../design-functions/function-tag.ts'
 import { requestObject } from '../design-functions/request-object.ts'
+import { documentQuery, openDocumentRows, wholeDatabase } from '../lists/document-rows.ts'
+import { listParameters } from '../lists/list-parameters.ts'
 import { listBody } from '../lists/list-request.ts'
+import type { ListHead } from '../lists/list-writer.ts'
 import { matchesTag, sendNotModified } from '../messages/response.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
-import { readListRows, type ListRows } from '../views/list-rows.ts'
-import { documentsFingerprint, openView, prepareQuery, viewHead, type OpenedView } from '../views/view-answer.ts'
-import { openDefinition, queriedView } from '../views/view-definitions.ts'
-import { viewParameters, type ViewParameters } from '../views/view-parameters.ts'
+import { documentRowTexts, readListRows, viewRowTexts, type ListRows } from '../views/list-rows.ts'
+import { documentsFingerprint, openView, prepareQuery, viewHead } from '../views/view-answer.ts'
+import { openDefinition, openDesignBody, queriedView } from '../views/view-definitions.ts'
+import { viewParameters } from '../views/view-parameters.ts'
+
+/** The name in place of a view for the rows of `_all_docs`. */
+const allDocuments = '_all_docs'
 
 export const getList: Handler = (request, services) => {
   const [design, name, view] = request.params
@@ -33,24 +43,25 @@ async function list(
 ): Promise<void> {
   const listed = await openDesignFunction(design, 'lists', name, request, services)
   const body = await listBody(request, services)
-  const definition = await openDefinition(viewDesign, view, request, services)
-  // Documents become strings in the heap of the function, without the contents of their attachments.
-  const queried = queriedView(definition, undefined, services)
-  const parameters = { ...viewParameters(request.query, body, queried), attachments: false }
-  const opened = await openView(await prepareQuery(definition, parameters, services), request, services)
+  const source = view === allDocuments
+    ? await documentSource(viewDesign, body, request, services)
+    : await viewSource(viewDesign, view, body, request, services)
   let etag: string | undefined
   let rows: ListRows
+  let head: ListHead
   try {
-    if (request.method === 'GET') etag = await listTag(listed, opened, parameters, request, services)
+    if (request.method === 'GET') etag = functionTag(listed, source.state, request)
     if (etag !== undefined && matchesTag(request, etag)) return sendNotModified(request, services, etag)
     const limit = { bytes: services.options.listRowsBytesMax, setting: httpDeclarations.listRowsBytesMax.name }
-    rows = await readListRows(opened, limit, request, services)
+    const opened = await source.open()
+    head = opened.head
+    rows = await readListRows(opened.texts, limit, request, services)
   } finally {
-    await opened.answer.close()
+    await source.close()
   }
-  const { total, offset, updateSequence } = viewHead(opened.answer, parameters)
-  const head = JSON.stringify({ total_rows: total, offset, update_seq: updateSequence })
-  const argumentList = `[${head},${await requestObject({ id: null, body }, request, services)}]`
+  const { total, offset, updateSequence } = head
+  const headText = JSON.stringify({ total_rows: total, offset, update_seq: updateSequence })
+  const argumentList = `[${headText},${await requestObject({ id: null, body }, request, services)}]`
   const { called } = listed
   const outcome = await outcomeOf(called, services.runtime.sandbox.respond(called, { argumentList, ...rows }))
   const response = await readReturned(Buffer.from(valueOf(outcome)), request, services)
@@ -60,15 +71,48 @@ async function list(
   }, request, services)
 }
 
-async function listTag(
-  listed: DesignFunction, { answer }: OpenedView, { includeDocs, updateSequence }: ViewParameters,
-  request: RequestContext, services: Services,
-): Promise<string> {
-  const read = [
-    answer.fingerprint, updateSequence && answer.updateSequence(),
-    includeDocs && await documentsFingerprint(request, services),
-  ]
-  return functionTag(listed, read, request)
+/** Rows for a list function. Documents become strings in its heap, without the contents of their attachments. */
+interface RowSource {
+  /** JSON values that change with the rows. */
+  readonly state: readonly unknown[]
+  open(): Promise<{ readonly head: ListHead; readonly texts: AsyncIterable<readonly string[]> }>
+  close(): Promise<void>
+}
+
+async function viewSource(
+  design: string, view: string, body: JsonObject | null, request: RequestContext, services: Services,
+): Promise<RowSource> {
+  const definition = await openDefinition(design, view, request, services)
+  const queried = queriedView(definition, undefined, services)
+  const parameters = { ...viewParameters(request.query, body, queried), attachments: false }
+  const documents = request.method === 'GET' && parameters.includeDocs && await documentsFingerprint(request, services)
+  const opened = await openView(await prepareQuery(definition, parameters, services), request, services)
+  const { answer } = opened
+  return {
+    state: [answer.fingerprint, parameters.updateSequence && answer.updateSequence(), documents],
+    open: async () => ({ head: viewHead(answer, parameters), texts: viewRowTexts(opened) }),
+    close: () => answer.close(),
+  }
+}
+
+/** @throws ApiError `missing` and `deleted` for the design document that the path names */
+async function documentSource(
+  design: string, body: JsonObject | null, request: RequestContext, services: Services,
+): Promise<RowSource> {
+  const { database, user } = request
+  if (database.name.startsWith('_')) requireServerAdmin(user)
+  await openDesignBody(design, request, services)
+  const parameters = { ...listParameters(request.query, body), attachments: false }
+  const query = documentQuery(wholeDatabase, parameters, request, services)
+  const { fingerprint, updateSequence } = await services.coordinator.databaseState(database, request)
+  return {
+    state: [fingerprint],
+    open: async () => {
+      const opened = await openDocumentRows(query, updateSequence, request, services)
+      return { head: opened.head, texts: documentRowTexts(opened) }
+    },
+    close: async () => {},
+  }
 }
 
 export const refuseListPath: Handler = () => { throw new ApiError('list_error') }

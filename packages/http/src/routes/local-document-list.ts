@@ -90,7 +90,7 @@ async function writeKeys(
     const window = ordered.slice(begin, begin + keyConcurrency)
     const found = await mapBounded(window, keyConcurrency, key => open(key, request, services))
     for (const [index, document] of found.entries()) {
-      await (document === null ? rows.unknownKey(window[index]) : localRow(rows, document, includeDocs))
+      await (document === null ? rows.row({ unknown: window[index] }) : localRow(rows, document, includeDocs))
     }
   }
 }
@@ -104,8 +104,8 @@ async function open(key: unknown, request: RequestContext, services: Services): 
 function localRow(rows: ListWriter, document: LocalDocument, includeDocs: boolean): Promise<void> | undefined {
   const id = localPrefix + document.id
   const revision = localRevision(document.revision)
-  if (document.body === null) return rows.unknownKey(id)
-  return rows.row(id, revision, false, includeDocs ? { id, revision, body: document.body } : undefined)
+  if (document.body === null) return rows.row({ unknown: id })
+  return rows.row({ id, revision, deleted: false, doc: includeDocs ? { id, revision, body: document.body } : undefined })
 }
 
 /**

@@ -1,7 +1,10 @@
-/** Reads the rows of a view for a list function. */
+/** Reads the rows of a view, or of all documents, for a list function. */
 import { decodeReduced, decodeViewGroup, spliceDocument, type SplicedDocument } from '@sectional/core'
 import type { RespondArguments } from '@sectional/runtime'
-import { failedGroupMembers, groupMembers, viewRowMembers, type DocumentWriter } from '../lists/list-writer.ts'
+import type { DocumentRows } from '../lists/document-rows.ts'
+import {
+  documentRowMembers, failedGroupMembers, groupMembers, viewRowMembers, type DocumentWriter,
+} from '../lists/list-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import type { OpenedGroups, OpenedRows, OpenedView } from './view-answer.ts'
@@ -12,18 +15,19 @@ interface RowsLimit { readonly bytes: number; readonly setting: string }
 export type ListRows = Pick<RespondArguments, 'rows' | 'rowsLeft'>
 
 /**
- * Reads the rows until the view ends, or until they have more bytes than a list function may get. They count against
- * the node's budget of bodies until the request ends.
+ * Reads the rows until they end, or until they have more bytes than a list function may get. They count against the
+ * node's budget of bodies until the request ends.
  *
+ * @param pages rows as JSON texts
  * @param limit number of bytes of the rows, and the option that sets it
  * @throws ApiError `service_unavailable` when the rows do not fit into the budget now, and as the rows of the answer
  */
 export async function readListRows(
-  opened: OpenedView, limit: RowsLimit, request: RequestContext, { admission }: Services,
+  pages: AsyncIterable<readonly string[]>, limit: RowsLimit, request: RequestContext, { admission }: Services,
 ): Promise<ListRows> {
   const rows: string[] = []
   let bytes = 0
-  for await (const texts of opened.kind === 'rows' ? rowTexts(opened) : groupTexts(opened)) {
+  for await (const texts of pages) {
     for (const text of texts) {
       const added = Buffer.byteLength(text)
       bytes += added
@@ -41,14 +45,29 @@ function tooManyRows({ bytes, setting }: RowsLimit): string {
     setting}). Ask for fewer rows with 'limit', 'startkey' and 'endkey'.`])
 }
 
+/** Returns the rows of a view as JSON texts. */
+export function viewRowTexts(opened: OpenedView): AsyncIterable<readonly string[]> {
+  return opened.kind === 'rows' ? rowTexts(opened) : groupTexts(opened)
+}
+
 async function* rowTexts({ windows }: OpenedRows): AsyncGenerator<readonly string[], void, undefined> {
   for await (const { rows, documents } of windows()) {
-    yield rows.map(({ id, key, value }, index) => {
-      const document = documents?.[index]
-      const end = document === undefined ? '}' : `,"doc":${documentText(document)}}`
-      return viewRowMembers(id, key, value) + end
-    })
+    yield rows.map(({ id, key, value }, index) => rowText(viewRowMembers(id, key, value), documents?.[index]))
   }
+}
+
+/** Returns the rows of a list of documents as JSON texts. */
+export async function* documentRowTexts(
+  { rows }: DocumentRows,
+): AsyncGenerator<readonly string[], void, undefined> {
+  for await (const page of rows) {
+    yield page.map(row => rowText(documentRowMembers(row), 'unknown' in row ? undefined : row.doc))
+  }
+}
+
+/** @param members the beginning of the row, without its end and without the document */
+function rowText(members: string, document: SplicedDocument | DocumentWriter | null | undefined): string {
+  return document === undefined ? `${members}}` : `${members},"doc":${documentText(document)}}`
 }
 
 /** Returns a document without line breaks, which a stored document may have between its members. */

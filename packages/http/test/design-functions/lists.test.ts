@@ -74,6 +74,33 @@ describe('a list function', () => {
     assert.equal((await list('keys/r?reduce=false')).text, 'a;b;c;')
   })
 
+  it('reads all documents in place of a view', async () => {
+    assert.equal((await list('keys/_all_docs')).text, '_design/d;_design/other;d0;d1;d2;')
+    assert.equal((await list('keys/other/_all_docs?startkey="d1"&descending=true&limit=2')).text,
+      'd1;d0;')
+    const { json: [row] } = await list('rows/_all_docs?key="d1"&include_docs=true')
+    assert.deepEqual([row.id, row.key, row.value, row.doc.k], ['d1', 'd1', { rev: row.doc._rev }, 'a'])
+    assert.deepEqual((await list('rows/_all_docs?keys=["none"]')).json, [{ key: 'none', error: 'not_found' }])
+    assert.equal((await node.post('/db/_design/d/_list/keys/_all_docs', { keys: ['d2', 'd0'] })).text, 'd2;d0;')
+    assert.deepEqual((await list('seen/_all_docs?startkey="d1"')).json[0], { total_rows: 5, offset: 3 })
+    assert.match((await list('seen/_all_docs?update_seq=true')).json[0].update_seq, /^5-/)
+    assert.deepEqual((await list('rows/lost/_all_docs')).json, { error: 'not_found', reason: 'missing' })
+    assert.equal((await list('rows/_all_docs?reduce=true')).json.reason, 'Reduce is invalid for map-only views.')
+    const { headers: { etag } } = await list('keys/_all_docs')
+    assert.equal((await list('keys/_all_docs', { 'if-none-match': etag! })).status, 304)
+    await write({ _id: 'd3' })
+    assert.equal((await list('keys/_all_docs', { 'if-none-match': etag! })).status, 200)
+  })
+
+  it('reads all documents of a system database for server administrators only', async () => {
+    await node.put('/_global_changes')
+    await node.put('/_global_changes/_security', { members: { roles: [] }, admins: { roles: ['_admin'] } })
+    await node.put('/_global_changes/_design/d', { lists: { ids: '() => { while (getRow()); return "read" }' } })
+    const path = '/_global_changes/_design/d/_list/ids/_all_docs'
+    assert.equal((await node.get(path)).text, 'read')
+    assert.equal((await node.get(path, { authorization: '' })).status, 401)
+  })
+
   it('gets the documents of the rows, without line breaks that they were stored with', async () => {
     await node.post('/db', '{"_id":"d4",\n"k":\n"d"}', { 'content-type': 'application/json' })
     const { json: [row] } = await list('rows/k?key="d"&include_docs=true&attachments=true')

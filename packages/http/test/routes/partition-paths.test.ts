@@ -25,6 +25,7 @@ describe('a path below a partition', () => {
   it('leads to the functions of design documents, with the parameter partition', async () => {
     assert.equal((await node.get('/p/_partition/a/_design/l/_list/l/m?limit=2')).text, 'a:2 a:1 ')
     assert.equal((await node.post('/p/_partition/b/_design/l/_list/l/l/m', {})).text, 'b:1 ')
+    assert.equal((await node.get('/p/_partition/a/_design/l/_list/l/_all_docs')).text, 'a:1 a:2 ')
     assert.deepEqual((await node.get('/p/_partition/a/_design/l/_show/s/a:1?q=1')).json, [
       'a:1', { q: '1', partition: 'a' }, ['p', '_design', 'l', '_show', 's', 'a:1'],
       ['p', '_partition', 'a', '_design', 'l', '_show', 's', 'a:1'],
