@@ -68,8 +68,8 @@ function bindPath(
 }
 
 function rewritten(
-  { to, query = {}, formats = {} }: JsonObject, { bindings, rest }: NonNullable<ReturnType<typeof bindPath>>, request: RequestContext,
-  isSecure: boolean,
+  { to, query = {}, formats = {} }: JsonObject, { bindings, rest }: NonNullable<ReturnType<typeof bindPath>>,
+  request: RequestContext, isSecure: boolean,
 ): RewrittenPath {
   const target = segmentsOf(to, 'to')
   if (!isJsonObject(query)) throw malformed("The member 'query' of a rule is an object")

@@ -39,7 +39,7 @@ export class Query {
   names(): Iterable<string> { return this.#values.keys() }
   entries(): Iterable<[string, string]> { return this.#values.entries() }
 
-  /** Returns names and values with U+FFFD for bytes that are not UTF-8, for code that shows or passes on all of them. */
+  /** Returns names and values, with U+FFFD for bytes that are not UTF-8, for code that shows or passes on all. */
   unicodeEntries(): [string, string][] {
     return [...this.#values].map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])
   }

@@ -105,7 +105,8 @@ function localRow(rows: ListWriter, document: LocalDocument, includeDocs: boolea
   const id = localPrefix + document.id
   const revision = localRevision(document.revision)
   if (document.body === null) return rows.row({ unknown: id })
-  return rows.row({ id, revision, deleted: false, doc: includeDocs ? { id, revision, body: document.body } : undefined })
+  const doc = includeDocs ? { id, revision, body: document.body } : undefined
+  return rows.row({ id, revision, deleted: false, doc })
 }
 
 /**

@@ -7,8 +7,8 @@ export const viewDeclarations = {
   queryRowsMax: option('query_server_config/query_limit', rows, {
     default: Infinity,
     effect: 'live',
-    help: 'Maximum number of rows of one query of a view, or of a list such as _all_docs: a greater limit gets 400, and '
-      + 'a query without limit gets so many rows.',
+    help: 'Maximum number of rows of one query of a view, or of a list such as _all_docs: a greater limit gets 400, '
+      + 'and a query without limit gets so many rows.',
   }),
 
   partitionQueryRowsMax: option('query_server_config/partition_query_limit', rows, {

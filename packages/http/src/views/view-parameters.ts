@@ -2,8 +2,8 @@
 import { ApiError, checkPartition, type JsonObject } from '@sectional/core'
 import type { Query } from '../request/query.ts'
 import {
-  boundedLimit, checkKeysWithRange, checkUnreduced, groupLevelOf, invalidKeys, rowParameters, rowParametersOfQuery, type IndexUpdate,
-  type RowParameters,
+  boundedLimit, checkKeysWithRange, checkUnreduced, groupLevelOf, invalidKeys, rowParameters, rowParametersOfQuery,
+  type IndexUpdate, type RowParameters,
 } from '../lists/row-parameters.ts'
 
 /** What the parameters of a query must fit. */
