@@ -91,6 +91,7 @@ function createIsolate(modules: string): MemoryIsolate {
       return () => script.runInContext(context)
     },
     isFunction: value => typeof value === 'function',
+    allowEval: () => environment.allowEval(),
   }
   return { scripts, environment, functions: new Map() }
 }

@@ -221,6 +221,47 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
       })
     })
 
+    describe('code in texts', () => {
+      const makers = [
+        'eval("1")', '(0, eval)("1")', 'Function("return 1")()', 'new Function("return 1")()',
+        ...['() => {}', 'function* () {}', 'async () => {}', 'async function* () {}', 'emit', 'log', 'Object', 'class {}']
+          .map(value => `(${value}).constructor("return 1")`),
+      ]
+      const message = 'EvalError: Functions of design documents cannot make code of texts.'
+
+      it('is not run by functions, in whichever form', async () => {
+        for (const maker of makers) {
+          const lines = [`doc => emit(${maker})`, `const own = 1\nfunction (doc) { emit(${maker}) }`]
+          for (const source of lines) {
+            const [outcome] = await map(source, '{}')
+            assert(outcome?.kind === 'error', maker)
+            assert.equal(outcome.message, message, maker)
+          }
+        }
+      })
+
+      it('is not run by sources while they are compiled', async () => {
+        for (const source of ['(eval("1"), doc => {})', 'const kept = eval("1")\nfunction (doc) {}']) {
+          const { code, message: given } = await refusal(sandbox.compile(functionOf(source)))
+          assert.deepEqual([code, given], ['compilation', message])
+        }
+      })
+
+      it('is not run by modules, nor by functions that a source has kept', async () => {
+        const modules = JSON.stringify({ lib: 'exports.run = function () { return eval("1") }' })
+        const outcomes = [
+          ...await sandbox.call({ ...functionOf('() => require("lib").run()'), modules }, ['[]']),
+          ...await call('const kept = eval\nfunction () { return kept("1") }', '[]'),
+        ]
+        assert.deepEqual(outcomes.map(outcome => outcome.kind === 'error' && outcome.message), [message, message])
+      })
+
+      it('has constructors that are known as before', async () => {
+        const source = '() => [Function.name, log instanceof Function, log.constructor === Function, typeof eval]'
+        assert.deepEqual(await call(source, '[]'), [{ kind: 'value', json: '["Function",true,true,"function"]' }])
+      })
+    })
+
     describe('library modules', () => {
       const modules = JSON.stringify({ views: { lib: {
         one: 'exports.value = 1',

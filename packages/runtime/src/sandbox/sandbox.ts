@@ -7,6 +7,7 @@
  * function, or a script whose last statement is one of these. The language is that of the running Node.js. Functions
  * find the globals `emit`, `sum`, `isArray`, `toJSON`, `log` and `require`, and none of Node.js. Show and list
  * functions also find `provides`, `registerType`, `start`, `send` and `getRow`, which throw in all other functions.
+ * `eval` and `Function` throw an `EvalError`: functions cannot make code of texts, except modules with `require`.
  */
 export interface Sandbox {
   /**

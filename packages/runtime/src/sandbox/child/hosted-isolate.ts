@@ -13,6 +13,7 @@ interface LiveIsolate {
   readonly isolate: ivm.Isolate
   readonly context: ivm.Context
   readonly run: ivm.Reference
+  readonly allowEval: ivm.Reference
   readonly functions: Map<number, ivm.Reference>
 }
 
@@ -64,18 +65,20 @@ export class HostedIsolate {
       memoryLimit: this.#limits.heapMiB, onCatastrophicError: () => process.abort(),
     })
     const context = isolate.createContextSync()
-    const environment = context.evalSync(environmentScript(this.#modules), { reference: true })
-    const run = (environment as unknown as ivm.Reference).getSync('run', { reference: true })
-    return { isolate, context, run, functions: new Map() }
+    const script = environmentScript(this.#modules)
+    const environment = context.evalSync(script, { reference: true }) as unknown as ivm.Reference
+    const run = environment.getSync('run', { reference: true })
+    const allowEval = environment.getSync('allowEval', { reference: true })
+    return { isolate, context, run, allowEval, functions: new Map() }
   }
 
-  #compile({ isolate, context, functions }: LiveIsolate, id: number): ivm.Reference {
-    const known = functions.get(id)
+  #compile(live: LiveIsolate, id: number): ivm.Reference {
+    const known = live.functions.get(id)
     if (known !== undefined) return known
     const source = this.#sources.get(id)
     if (source === undefined) throw new Error(`The isolate has no function ${id}`)
-    const compiled = compileFunction(source, contextOf(isolate, context))
-    functions.set(id, compiled)
+    const compiled = compileFunction(source, contextOf(live))
+    live.functions.set(id, compiled)
     return compiled
   }
 
@@ -90,13 +93,14 @@ export class HostedIsolate {
   }
 }
 
-function contextOf(isolate: ivm.Isolate, context: ivm.Context): ScriptContext<ivm.Reference> {
+function contextOf({ isolate, context, allowEval }: LiveIsolate): ScriptContext<ivm.Reference> {
   return {
     compile: (code, columnOffset) => {
       const script = compileScript(isolate, code, columnOffset)
       return () => script.runSync(context, { reference: true } as ivm.ScriptRunOptions) as ivm.Reference
     },
     isFunction: value => value.typeof === 'function',
+    allowEval: () => { allowEval.applySync(undefined, []) },
   }
 }
 

@@ -4,6 +4,7 @@
  * functions that they use, and use no iterators, because functions of the design document may replace these. Such
  * changes stay in the context, which holds no other design document.
  */
+import { createEvalGuard } from './code-from-text.ts'
 import { sourceName } from './function-source.ts'
 import { MediaTypes } from './media-types.ts'
 import { onlyReads } from './only-reads.ts'
@@ -34,6 +35,8 @@ export interface Environment {
    * @param lengthMax length of the returned text; when it would be longer, null is returned
    */
   run(called: unknown, kind: RunKind, items: string, count: number, lengthMax: number): string | null
+  /** Lets the script that is run next read the global `eval` once. After that, and for functions, it throws. */
+  allowEval(): void
 }
 
 /**
@@ -49,6 +52,7 @@ export function environmentScript(modules: string): string {
     ${createFailures}
     ${createFreezer}
     ${createInvoker}
+    ${createEvalGuard}
     ${createGlobals}
     ${MediaTypes}
     ${OpenResponse}
@@ -70,6 +74,7 @@ function createEnvironment(
   const invoke = createInvoker()
   const written = createGlobals(scope, texts)
   scope['require'] = (path: string) => load(path, [])
+  const allowEval = createEvalGuard(scope)
   const respond = createResponder(scope, (called, argumentList) => invoke(called, modules, argumentList))
 
   /** @param request the second argument of a filter function */
@@ -109,6 +114,7 @@ function createEnvironment(
   }
 
   return {
+    allowEval,
     run: (called, kind, items, count, lengthMax) => {
       written.logged = ''
       written.logLines = 0

@@ -14,6 +14,8 @@ export interface ScriptContext<Value> {
    */
   compile(code: string, columnOffset: number): () => Value
   isFunction(value: Value): boolean
+  /** Lets the script that is run next read the global `eval` once (`Environment.allowEval`). */
+  allowEval(): void
 }
 
 /** A syntax error with its position in the script, from 1. The position is null when the engine gives none. */
@@ -79,7 +81,11 @@ function compileForms<Value>(source: string, context: ScriptContext<Value>): () 
     if (!(error instanceof ScriptSyntaxError)) throw error
     try {
       const code = JSON.stringify(`${nameStatements(source, context)}\n//# sourceURL=${sourceName}`)
-      return context.compile(`(function () { return eval(${code}) })()`, 0)
+      const run = context.compile(`(function () { return eval(${code}) })()`, 0)
+      return () => {
+        context.allowEval()
+        return run()
+      }
     } catch (scriptError) {
       throw scriptError instanceof ScriptSyntaxError ? later(error, scriptError) : scriptError
     }
