@@ -114,6 +114,23 @@ for (const count of [1, 3]) {
       expect((await cluster.sum(1, long('b'))).length).to.equal(6002)
     })
 
+    it('answer the error that a map function demands, as long as the document is there', async () => {
+      await cluster.send(1, 'PUT', '/db/_design/d', { views: {
+        strict: { map: 'function (doc) { if (doc.bad) throw ["fatal", "bad_document", "it is: bad"]; emit(doc._id) }' },
+        other: { map: 'function (doc) { emit(doc._id, 1) }' },
+      } })
+      await cluster.write([...documents(0, 10), { _id: 'bad', bad: true }])
+      const view = (via: number, name: string) => cluster.send(via, 'GET', `/db/_design/d/_view/${name}`)
+      for (const via of cluster.numbers) {
+        const { status, body } = await view(via, 'strict')
+        expect([status, body]).to.deep.equal([500, { error: 'bad_document', reason: 'it is: bad' }])
+        expect((await view(via, 'other')).body.rows).to.have.length(11)
+      }
+      const { body: { _rev: revision } } = await cluster.send(1, 'GET', '/db/bad')
+      expect((await cluster.send(1, 'DELETE', `/db/bad?rev=${revision}`)).status).to.equal(200)
+      for (const via of cluster.numbers) expect((await view(via, 'strict')).body.rows).to.have.length(10)
+    })
+
     it('are there after a restart of all nodes, and without purged documents', async () => {
       await cluster.write(documents(0, 30))
       expect(await cluster.rows(1)).to.deep.equal(range(0, 30))

@@ -1,4 +1,4 @@
-import { ApiError, ReplicaError } from '@sectional/core'
+import { abortReason, ApiError, ReplicaError } from '@sectional/core'
 import type { ReplicaErrorCode } from '@sectional/core'
 
 /**
@@ -38,6 +38,11 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   // Every replica compiles the same source, so one answer suffices.
   const broken = answers.find(error => error.code === 'compilation')
   if (broken !== undefined) return new ApiError('compilation_error', broken.message, { cause: broken })
+  const aborted = answers.find(error => error.code === 'aborted')
+  if (aborted !== undefined) {
+    const { error, reason } = abortReason(aborted)
+    return new ApiError({ status: 500, error }, reason, { cause: aborted })
+  }
   const exhausted = answers.find(error => error.code === 'exhausted')
   if (exhausted !== undefined) return new ApiError('timeout', exhausted.message, { cause: exhausted })
   if (all('unsupported')) return new ApiError('not_implemented', cause!.message, { cause })

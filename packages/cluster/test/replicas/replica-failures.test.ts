@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ReplicaError } from '@sectional/core'
+import { indexAborted, ReplicaError } from '@sectional/core'
 import type { ReplicaErrorCode } from '@sectional/core'
 import { shardFailure } from '../../src/replicas/replica-failures.ts'
 
@@ -30,6 +30,8 @@ describe('failures of all replicas of a shard', () => {
 
   it('say what is wrong with the functions of an index', () => {
     expect(told('timeout', 'compilation', 'unsupported')).to.equal('compilation_error: of a test')
+    expect(shardFailure([indexAborted('my_error', 'because: of a test'), new ReplicaError('timeout', 'slow')]))
+      .to.include({ status: 500, error: 'my_error', reason: 'because: of a test' })
     expect(told('exhausted', 'unreachable')).to.equal('timeout: of a test')
     expect(told('unsupported', 'unreachable')).to.equal('not_implemented: of a test')
     expect(told('unsupported', 'overloaded')).not.to.match(/^not_implemented/)

@@ -14,6 +14,7 @@ export const replicaErrorCodes = [
   'damaged_blob', // the bytes of a blob on that node's disk differ from those that were written
   'compilation', // the source of a function of an index is not a function; the message has the position in it
   'exhausted', // a function of an index exceeded its limits of time, memory or size too often; the message names one
+  'aborted', // a map function asked to end the build of its index; see `indexAborted`
   'unsupported', // the node cannot run the functions of the index
 ] as const
 
@@ -36,4 +37,15 @@ export class ReplicaError extends Error {
     this.code = code
     this.nothingDone = options?.nothingDone ?? nothingDoneCodes.has(code)
   }
+}
+
+/** Returns the failure of a build that a map function ended. @param error and reason as the function named them */
+export function indexAborted(error: string, reason: string): ReplicaError {
+  return new ReplicaError('aborted', `${error}: ${reason}`)
+}
+
+/** Returns the error and the reason of `indexAborted`. */
+export function abortReason({ message }: ReplicaError): { readonly error: string; readonly reason: string } {
+  const [error = ''] = message.split(': ', 1)
+  return { error, reason: message.slice(error.length + 2) }
 }

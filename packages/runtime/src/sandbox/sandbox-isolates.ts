@@ -21,8 +21,8 @@ import { childMetrics } from './sandbox-metrics.ts'
 /** How often in milliseconds time and memory of the children are checked while one of them works. */
 const watchMs = 25
 /**
- * When a check comes this many milliseconds late, the node was suspended or blocked. Children may have answered, or have
- * been suspended too, so their times begin anew.
+ * When a check comes this many milliseconds late, the node was suspended or blocked. Children may have answered, or
+ * have been suspended too, so their times begin anew.
  */
 const lateMs = 1000
 /** How many milliseconds after a failed start the next one follows, while other children work. */

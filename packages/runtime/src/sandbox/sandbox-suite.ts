@@ -224,8 +224,9 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
     describe('code in texts', () => {
       const makers = [
         'eval("1")', '(0, eval)("1")', 'Function("return 1")()', 'new Function("return 1")()',
-        ...['() => {}', 'function* () {}', 'async () => {}', 'async function* () {}', 'emit', 'log', 'Object', 'class {}']
-          .map(value => `(${value}).constructor("return 1")`),
+        ...[
+          '() => {}', 'function* () {}', 'async () => {}', 'async function* () {}', 'emit', 'log', 'Object', 'class {}',
+        ].map(value => `(${value}).constructor("return 1")`),
       ]
       const message = 'EvalError: Functions of design documents cannot make code of texts.'
 

@@ -134,7 +134,7 @@ describe('the child processes of a sandbox', function () {
     expect(opened.log.messages('warn')).to.deep.equal(['A process that ran functions of design documents ended'])
   })
 
-  it('are not the cause when something else kills them each time, as the system does when memory is short', async () => {
+  it('are not to blame when something else kills them each time, as the system does for lack of memory', async () => {
     opened = openSandbox({}, moduleOf(
       `export default { Isolate: class { constructor() { process.kill(process.pid, 'SIGKILL') } } }`))
     const { code, message } = await refusal(opened.sandbox.call(identity, ['[1]']))

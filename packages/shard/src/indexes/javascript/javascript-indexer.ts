@@ -6,6 +6,7 @@ import type { MapOutcome, SandboxError } from '@sectional/runtime'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
+import { demandedAbort } from './map-abort.ts'
 import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { callInBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
@@ -19,8 +20,8 @@ const encodingVersion = 1
 /**
  * Runs the functions of views in JavaScript. Map functions and custom reduce functions run in the sandbox, built-in
  * reduce functions in this process. Calls reject with ReplicaError: `compilation` when a source is not a function,
- * `exhausted` when a function exceeds its limits too often, `unsupported` when this machine has no sandbox, and
- * `overloaded` and `closed` as the sandbox reports them.
+ * `exhausted` when a function exceeds its limits too often, `aborted` when a map function demands it, `unsupported`
+ * when this machine has no sandbox, and `overloaded` and `closed` as the sandbox reports them.
  */
 export class JavaScriptIndexer implements Indexer {
   readonly #parts: JavaScriptParts
@@ -59,7 +60,10 @@ export class JavaScriptIndexer implements Indexer {
     const encoder = this.#encoder(definition)
     const results: MappedDocument[] = []
     for (const [at, { id }] of documents.entries()) {
-      results.push(yield* mappedDocument(definition, id, outcomes[at]!, encoder, this.#documentRowsMax))
+      const outcome = outcomes[at]!
+      const abort = 'kind' in outcome && outcome.kind === 'thrown' ? demandedAbort(outcome) : undefined
+      if (abort !== undefined) throw abort
+      results.push(yield* mappedDocument(definition, id, outcome, encoder, this.#documentRowsMax))
       yield
     }
     return results

@@ -37,6 +37,32 @@ describe('the indexer of functions in JavaScript', () => {
     assert.equal(failures.find(({ id }) => id === 'worse')!.error, 'The map function threw {"code":1}')
   })
 
+  it('ends the build when the map function throws a fatal error, and goes on when the document is gone', async () => {
+    const cases = ([
+      [['fatal', 'my_error', 'because: x'], 'my_error: because: x'],
+      [['fatal', 'my_error', { a: 1 }], 'my_error: {"a":1}'],
+      [['fatal'], 'map_runtime_error: function raised a fatal error'],
+      ['fatal_error', "map_runtime_error: function raised 'fatal_error'"],
+    ] as const).map(([thrown, message]) => ({
+      message, view: viewOf(`doc => { if (doc.bad) throw ${JSON.stringify(thrown)}; emit(doc._id) }`),
+    }))
+    await world.write({ a: {} })
+    for (const { view } of cases) assert.equal((await world.rows(view)).length, 1)
+    await world.write({ b: {}, bad: { bad: true } })
+    for (const { view, message } of cases) {
+      const before = await world.info(view)
+      for (let attempt = 0; attempt < 2; attempt++) {
+        await assert.rejects(world.build(view), { code: 'aborted', message })
+      }
+      assert.deepEqual(await world.info(view), before)
+      assert.deepEqual([before.rowCount, before.failedCount, before.position.sequence], [1, 0, 1])
+    }
+    await world.remove('bad')
+    for (const { view } of cases) {
+      assert.deepEqual((await world.rows(view)).map(([id]) => id), ['a', 'b'])
+    }
+  })
+
   it('ends the build when the source of the map function is not a function', async () => {
     await world.write({ d: {} })
     await assert.rejects(world.build(viewOf('function (doc) {\n  emit(doc.a;\n}')), {

@@ -55,6 +55,12 @@ export class JavaScriptWorld {
     await this.replica.updateDocuments({ edits, revsLimit: 10 }, context)
   }
 
+  async remove(id: string): Promise<void> {
+    const found = await this.replica.openDocument({ id, body: false, tree: false }, context)
+    const edits = [edit(id, found!.leaves[0]!.revision, {}, true)]
+    await this.replica.updateDocuments({ edits, revsLimit: 10 }, context)
+  }
+
   async build(definition: IndexDefinition): Promise<void> {
     // Functions that do not end take some seconds, and longer on a busy machine.
     await this.indexes.buildIndex(
