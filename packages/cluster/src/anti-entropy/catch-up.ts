@@ -136,15 +136,19 @@ export class CatchUp {
   /** Checks all replicas that are not up to date for failed pulls, expired time limits and failed reports. */
   tick(): void {
     const now = this.#parts.clock.monotonic()
-    // While the disk refuses writes, one replica at a time tries to catch up, and none gives up.
-    const refusing = this.#missed
+    // While writes are missed, because the disk is full for example, replicas try to catch up one after the other. The
+    // time limit of those that wait for their turn begins again, because they must not give up.
+    const inTurn = this.#missed
     this.#missed = false
-    for (const [key, { pulled, decliningSince }] of this.#progress) {
+    let next: HostedShard | undefined
+    for (const [key, progress] of this.#progress) {
+      const { pulled, decliningSince } = progress
       const shard = this.#parts.current(key)
       if (shard === undefined || pulled === null) continue
-      if (refusing) {
-        this.#parts.tryAgain()
-        return this.advance(shard)
+      if (inTurn && this.#steps(shard, pulled, progress.bringing) !== null) {
+        next ??= shard
+        if (decliningSince !== null) progress.decliningSince = now
+        continue
       }
       if (decliningSince !== null && now - decliningSince >= this.#parts.options.catchUpMaxMs) {
         const fields = { db: shard.db.name, shard: key, waitedMs: now - decliningSince }
@@ -153,19 +157,22 @@ export class CatchUp {
       }
       this.advance(shard)
     }
+    if (next === undefined) return
+    const progress = this.#progress.get(next.key)!
+    this.#progress.delete(next.key)
+    this.#progress.set(next.key, progress)
+    this.advance(next)
+    this.#parts.tryAgain()
   }
 
   /** Starts the pulls that are still needed, or ends the catch-up. */
   advance(shard: HostedShard): void {
     const progress = this.#progress.get(shard.key)
     if (progress === undefined || progress.pulled === null) return
-    if (shard.filling && this.#parts.isDamaged(shard.key)) return
     const { pulled, bringing } = progress
-    const reachable = shard.activePeers.filter(peer => this.#parts.isConnected(peer))
-    const wanted = reachable.filter(peer => !pulled.has(peer))
-    if (wanted.length === 0 && this.#reachesMajority(shard)) return this.#finish(shard, progress)
-    for (const peer of wanted) {
-      if (bringing.has(peer)) continue
+    const steps = this.#steps(shard, pulled, bringing)
+    if (steps === 'finish') return this.#finish(shard, progress)
+    for (const peer of steps ?? []) {
       bringing.add(peer)
       void this.#bring(shard, peer).then(succeeded => {
         bringing.delete(peer)
@@ -175,6 +182,17 @@ export class CatchUp {
         this.advance(this.#parts.current(shard.key) ?? shard)
       })
     }
+  }
+
+  /** Returns the peers from which pulls can begin now, `finish` when none is needed, or null when only time helps. */
+  #steps(
+    shard: HostedShard, pulled: ReadonlySet<string>, bringing: ReadonlySet<string>,
+  ): readonly string[] | 'finish' | null {
+    if (shard.filling && this.#parts.isDamaged(shard.key)) return null
+    const wanted = shard.activePeers.filter(peer => this.#parts.isConnected(peer) && !pulled.has(peer))
+    if (wanted.length === 0) return this.#reachesMajority(shard) ? 'finish' : null
+    const idle = wanted.filter(peer => !bringing.has(peer))
+    return idle.length === 0 ? null : idle
   }
 
   /** Pulls from a peer and, where necessary, compares digests with it. Resolves to false when one of these failed. */
