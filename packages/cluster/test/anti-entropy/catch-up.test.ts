@@ -29,7 +29,10 @@ describe('replicas of a node that misses writes', () => {
     catchUp = new CatchUp({
       clock, log, options: { catchUpMaxMs },
       local: {
-        setCatchingUp: ({ incarnation }, on) => { if (on) declining.add(incarnation); else declining.delete(incarnation) },
+        setCatchingUp: ({ incarnation }, on) => {
+          if (on) declining.add(incarnation)
+          else declining.delete(incarnation)
+        },
         isUncompared: () => false, compared: () => {},
       } satisfies Partial<LocalReplicas> as unknown as LocalReplicas,
       queue: { add: (job: SyncJob) => outcome(job) } as unknown as SyncQueue,

@@ -10,6 +10,7 @@ import { sendResponse } from '../design-functions/function-response.ts'
 import { readReturned } from '../design-functions/function-result.ts'
 import { functionTag } from '../design-functions/function-tag.ts'
 import { requestObject } from '../design-functions/request-object.ts'
+import { currentDesignDocument } from '../documents/current-design-document.ts'
 import { documentQuery, openDocumentRows, wholeDatabase } from '../lists/document-rows.ts'
 import { listParameters } from '../lists/list-parameters.ts'
 import { listBody } from '../lists/list-request.ts'
@@ -21,7 +22,7 @@ import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
 import { documentRowTexts, readListRows, viewRowTexts, type ListRows } from '../views/list-rows.ts'
 import { documentsFingerprint, openView, prepareQuery, viewHead } from '../views/view-answer.ts'
-import { openDefinition, openDesignBody, queriedView } from '../views/view-definitions.ts'
+import { openDefinition, queriedView } from '../views/view-definitions.ts'
 import { viewParameters } from '../views/view-parameters.ts'
 
 /** The name in place of a view for the rows of `_all_docs`. */
@@ -101,7 +102,7 @@ async function documentSource(
 ): Promise<RowSource> {
   const { database, user } = request
   if (database.name.startsWith('_')) requireServerAdmin(user)
-  await openDesignBody(design, request, services)
+  await currentDesignDocument(design, request, services)
   const parameters = { ...listParameters(request.query, body), attachments: false }
   const query = documentQuery(wholeDatabase, parameters, request, services)
   const { fingerprint, updateSequence } = await services.coordinator.databaseState(database, request)
