@@ -48,7 +48,10 @@ export { databaseEventsDeclarations } from './database-events/database-events-op
 export type { DatabaseEventsParts } from './database-events/database-events.ts'
 export { parseEventId } from './database-events/event-document.ts'
 export type { DatabaseEvent } from './database-events/event-document.ts'
-export { hasUserDocuments, userDocumentRefusal, userIdPrefix, usersDatabase } from './validation/user-document-rules.ts'
+export {
+  accountBytesMax, hashTextLengthMax, hasUserDocuments, userDocumentRefusal, userIdPrefix, userNameBytesMax,
+  usersDatabase,
+} from './validation/user-document-rules.ts'
 export { BackgroundIndexes } from './views/background-indexes.ts'
 export { backgroundIndexDeclarations } from './views/background-index-options.ts'
 export { UserDatabases } from './user-databases/user-databases.ts'

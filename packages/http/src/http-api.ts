@@ -90,13 +90,13 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     crossOrigin.refresh()
   })
   const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
-  const { clock, machine, random } = runtime
+  const { clock, machine, random, turns } = runtime
   const passwords = new PasswordQueue(options.passwordChecksMax)
   const lockout = new Lockout({ clock, log: runtime.log, options, audit: parts.audit })
   const refusals = new RefusalWork({ clock, configuration, options })
-  const accounts = new Accounts({ ...parts, clock, refusals, accountsMax: options.credentialsMax })
+  const accounts = new Accounts({ ...parts, clock, turns, refusals, accountsMax: options.credentialsMax })
   const hasher = new PasswordHasher({ passwords, machine, random, options })
-  const upgrades = new HashUpgrades({ ...parts, accounts, hasher, clock, log: runtime.log })
+  const upgrades = new HashUpgrades({ ...parts, accounts, hasher, clock, turns, log: runtime.log })
   const authenticator = new Authenticator({ accounts, passwords, lockout, refusals, upgrades, ...runtime, options })
   const sessions = new Sessions({ accounts, options, secrets, clock, random })
   const proxy = new ProxyAuthentication({ options, secrets, random })
@@ -104,11 +104,11 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), fetched, clock, options })
   const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
   fetched.onChange = () => { tokens.forget() }
-  const userDocuments = { accounts, hasher, rules: new PasswordRules(), options, audit: parts.audit }
+  const userDocuments = { accounts, hasher, rules: new PasswordRules(), options, audit: parts.audit, turns }
   const services: Services = {
     ...parts,
     coordinator: withUserDocuments(parts.coordinator, userDocuments),
-    futureCoordinator: withUserDocuments(withFutureUsers(parts.coordinator), userDocuments),
+    futureCoordinator: withUserDocuments(withFutureUsers(parts.coordinator, turns), userDocuments),
     admission,
     authentication: new RequestAuthentication({ options, sessions, proxy, tokens, authenticator }),
     authenticator,

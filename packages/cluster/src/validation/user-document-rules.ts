@@ -2,7 +2,7 @@
  * The rules of documents in the database of users. CouchDB keeps them in `_design/_auth` of that database; here they
  * are part of the node, so that nobody can delete them, and they need no sandbox.
  */
-import { isJsonObject } from '@sectional/core'
+import { arrayElements, asBuffer, isJsonObject, NamedMembers } from '@sectional/core'
 
 /** Name of the database of users. */
 export const usersDatabase = '_users'
@@ -20,20 +20,35 @@ export const userIdPrefix = 'org.couchdb.user:'
 
 /** Most rounds of a hash that users write themselves, since a login with it occupies a thread for so long. */
 const ownIterationsMax = 1_000_000
+/** Most characters of each text of a hash. Those of new hashes have 128 at most. */
+export const hashTextLengthMax = 1024
+/** Most bytes of a user's name. */
+export const userNameBytesMax = 4096
+/** Most bytes of the members that describe an account, as JSON, since they are parsed in one piece. */
+export const accountBytesMax = 1024 * 1024
 const passwordSchemes: readonly unknown[] = ['simple', 'pbkdf2', 'simple+pbkdf2']
+
+const hashTexts = ['password_scheme', 'pbkdf2_prf', 'salt', 'derived_key', 'password_sha'] as const
+const checkedMembers = new NamedMembers(['_id', '_deleted', 'type', 'name', 'roles', 'iterations', ...hashTexts])
+const replacedMembers = new NamedMembers(['name', 'roles'])
+
+const nullJson = Buffer.from('null')
 
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * Checks a write of a user's document.
+ * Checks a write of a user's document. Its other members are skipped.
  *
- * @param argumentList JSON of `[newDoc, oldDoc, userCtx, secObj]`, the arguments of validation functions
+ * @param argumentList canonical JSON of `[newDoc, oldDoc, userCtx, secObj]`, the arguments of validation functions
  * @returns why the write is forbidden; null when it is allowed
  */
-export function userDocumentRefusal(argumentList: Buffer): string | null {
-  const [document, old, user, security] = JSON.parse(argumentList.toString('utf8')) as [
-    Members, Members | null, WritingUser, Members,
-  ]
+export function* userDocumentRefusal(argumentList: Uint8Array): Generator<void, string | null> {
+  const [newDocument, oldDocument, ...context] = yield* arrayElements(argumentList)
+  const checked = yield* checkedMembers.only(newDocument!)
+  if (checked.length > accountBytesMax) return `name, roles and hash have more than ${accountBytesMax} bytes of JSON.`
+  const document = parsed(checked) as Members
+  const old = isNull(oldDocument!) ? null : parsed(yield* replacedMembers.only(oldDocument!)) as Members
+  const [user, security] = context.map(parsed) as [WritingUser, Members]
   const admin = isAdministrator(user, security)
   if (document['_deleted'] === true) {
     const own = old !== null && user.name !== null && user.name === old['name']
@@ -41,6 +56,14 @@ export function userDocumentRefusal(argumentList: Buffer): string | null {
   }
   return memberRefusal(document, old) ?? passwordRefusal(document)
     ?? (admin ? null : roleRefusal(document, old, user) ?? iterationsRefusal(document)) ?? nameRefusal(document)
+}
+
+function isNull(json: Uint8Array): boolean {
+  return asBuffer(json).equals(nullJson)
+}
+
+function parsed(json: Uint8Array): unknown {
+  return JSON.parse(asBuffer(json).toString('utf8'))
 }
 
 interface WritingUser { readonly name: string | null; readonly roles: readonly string[] }
@@ -58,6 +81,8 @@ function memberRefusal({ _id: id, type, name, roles }: Members, old: Members | n
 
 function passwordRefusal(document: Members): string | null {
   const { password_sha: sha, salt, password_scheme: scheme, iterations, derived_key: derivedKey } = document
+  const long = hashTexts.find(name => lengthOf(document[name]) > hashTextLengthMax)
+  if (long !== undefined) return `${long} may have at most ${hashTextLengthMax} characters.`
   if (sha && !salt) return 'Users with password_sha must have a salt.'
   if (scheme && !passwordSchemes.includes(scheme)) {
     return `Password scheme \`${typeof scheme === 'string' ? scheme : JSON.stringify(scheme)}\` not supported.`
@@ -67,6 +92,11 @@ function passwordRefusal(document: Members): string | null {
     if (typeof derivedKey !== 'string') return 'derived_key must be a string.'
   }
   return null
+}
+
+/** Returns the characters of a text, and 0 for other values. */
+function lengthOf(value: unknown): number {
+  return typeof value === 'string' ? value.length : 0
 }
 
 /** Returns why somebody who is no administrator may not write these roles, or this document. */
@@ -89,6 +119,9 @@ function nameRefusal({ name, roles }: Members): string | null {
     return 'No system roles (starting with underscore) in users db.'
   }
   if ((name as string).startsWith('_')) return 'Username may not start with underscore.'
+  if (Buffer.byteLength(name as string) > userNameBytesMax) {
+    return `Username may have at most ${userNameBytesMax} bytes.`
+  }
   return (name as string).includes(':') ? 'Character `:` is not allowed in usernames.' : null
 }
 

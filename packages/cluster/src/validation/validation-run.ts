@@ -31,7 +31,11 @@ export async function runValidators(
 async function validate(
   host: ValidatorHost, validator: Validator, argumentLists: readonly Buffer[],
 ): Promise<readonly (WriteOutcome | undefined)[]> {
-  if (validator.kind === 'user-documents') return argumentLists.map(refusalByRules)
+  if (validator.kind === 'user-documents') {
+    const refusals: (WriteOutcome | undefined)[] = []
+    for (const given of argumentLists) refusals.push(refusalByRules(await host.turns.run(userDocumentRefusal(given))))
+    return refusals
+  }
   if (validator.kind === 'selector') {
     const failureOf = selectorTest(validator.rule, host)
     return host.turns.map(argumentLists, given => {
@@ -54,8 +58,7 @@ async function validate(
   }
 }
 
-function refusalByRules(argumentList: Buffer): WriteOutcome | undefined {
-  const reason = userDocumentRefusal(argumentList)
+function refusalByRules(reason: string | null): WriteOutcome | undefined {
   return reason === null ? undefined : { kind: 'error', error: 'forbidden', reason, status: 403 }
 }
 

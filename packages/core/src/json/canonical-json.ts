@@ -304,7 +304,9 @@ function withoutRepeats({ bytes, start, end }: ScannedObject): Buffer {
 }
 
 /** Returns the object's text without the given special members, which must be in the order of the text. */
-export function cutMembers({ bytes, start, end }: ScannedObject, members: readonly ScannedMember[]): Buffer {
+export function cutMembers(
+  { bytes, start, end }: Pick<ScannedObject, 'bytes' | 'start' | 'end'>, members: readonly Omit<ScannedMember, 'name'>[],
+): Buffer {
   const out = Buffer.allocUnsafe(end - start)
   out[0] = openBraceByte
   let to = 1

@@ -143,14 +143,22 @@ function addPath(members: ReadMember[], path: readonly string[]): void {
   for (const [at, name] of path.entries()) {
     const known = list.find(member => member.name === name)
     if (known !== undefined && known.inner.length === 0) return
-    const member = known ?? { name, token: Buffer.from(`${JSON.stringify(name)}:`), inner: [] }
+    const member = known ?? { name, token: nameToken(name), inner: [] }
     if (known === undefined) list.push(member)
     list = member.inner
     if (at === path.length - 1) return
   }
 }
 
-function memberAt(bytes: Uint8Array, at: number, members: readonly ReadMember[]): ReadMember | undefined {
+/** Returns the name of a member as canonical JSON has it, with the colon. */
+export function nameToken(name: string): Buffer {
+  return Buffer.from(`${JSON.stringify(name)}:`)
+}
+
+/** Returns which of the members begins at the position. */
+export function memberAt<Member extends { readonly token: Uint8Array }>(
+  bytes: Uint8Array, at: number, members: readonly Member[],
+): Member | undefined {
   for (const member of members) {
     const { token } = member
     let same = 1

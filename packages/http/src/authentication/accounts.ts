@@ -12,7 +12,7 @@ import { ApiError } from '@sectional/core'
 import {
   userIdPrefix, usersDatabase, type ControlPlane, type Coordinator, type DatabaseRecord,
 } from '@sectional/cluster'
-import { sleep, type Clock } from '@sectional/runtime'
+import { sleep, type Clock, type Turns } from '@sectional/runtime'
 import { parseAdminHash } from './admin-password.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -31,6 +31,7 @@ export interface AccountsParts {
   readonly control: Pick<ControlPlane, 'state' | 'confirmAbsent'>
   readonly coordinator: Pick<Coordinator, 'openDocument'>
   readonly clock: Clock
+  readonly turns: Turns
   /** Largest number of accounts that are kept in memory. */
   readonly accountsMax: number
   /** Is told the hash of each account that was read. */
@@ -155,7 +156,7 @@ export class Accounts {
       const before = this.#entries.get(name)
       const account = before?.incarnation === db.incarnation && before.revisions === revisions ? before.account
         : opened === null || opened.leaves[0]!.deleted ? null
-        : accountOf(name, opened)
+        : await this.#parts.turns.run(accountOf(name, opened))
       this.#parts.refusals.note(account?.hash ?? null)
       this.#keep(name, reading, { incarnation: db.incarnation, readAt, revisions, account })
       return account

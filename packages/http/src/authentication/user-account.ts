@@ -1,9 +1,12 @@
 /** The account of a user: what a document of the database of users says about name, roles and password. */
-import { ApiError, isJsonObject } from '@sectional/core'
-import { userIdPrefix, type OpenedDocument } from '@sectional/cluster'
+import { ApiError, isJsonObject, NamedMembers } from '@sectional/core'
+import {
+  accountBytesMax, hashTextLengthMax, userIdPrefix, userNameBytesMax, type OpenedDocument,
+} from '@sectional/cluster'
 import type { PasswordDigest } from '@sectional/runtime'
 import { readOneTimeSecret, type OneTimeSecret } from './one-time-passwords.ts'
 import type { PasswordHash } from './password-hash.ts'
+import { hashMembers } from './password-hasher.ts'
 import type { User } from '../request/user.ts'
 
 /** An account does not change: an edit of the document or of the configuration makes another object. */
@@ -23,9 +26,13 @@ const digests: Readonly<Record<string, PasswordDigest>> = {
 /** A key of 64 bytes at most: PBKDF2 repeats all its iterations for each block of the key. */
 const derivedKey = /^(?:[0-9a-f]{2}){1,64}$/i
 
-/** Returns the account of a document that is not deleted. */
-export function accountOf(name: string, { leaves, body }: OpenedDocument): Account {
-  const document: unknown = body === undefined ? {} : JSON.parse(Buffer.from(body).toString('utf8'))
+const accountMembers = new NamedMembers(['roles', 'totp', ...hashMembers])
+
+/** Returns the account of a document that is not deleted. Its other members are skipped. */
+export function* accountOf(name: string, { leaves, body }: OpenedDocument): Generator<void, Account> {
+  const text = body === undefined ? null : yield* accountMembers.only(body)
+  // A larger account was written before the rules, which refuse it. It has no hash and no roles.
+  const document: unknown = text === null || text.length > accountBytesMax ? {} : JSON.parse(text.toString('utf8'))
   const members = isJsonObject(document) ? document : {}
   const roles = Array.isArray(members['roles']) ? members['roles'].filter(mayHaveRole) : []
   return {
@@ -52,7 +59,7 @@ function hashOf(members: Record<string, unknown>): PasswordHash | null {
   const { password_scheme: scheme = 'simple', salt, iterations, pbkdf2_prf: prf = 'sha', totp } = members
   const derived = members[scheme === 'simple' ? 'password_sha' : 'derived_key']
   if (totp !== undefined && readOneTimeSecret(totp) === null) return null
-  if (typeof salt !== 'string' || emptySalt.test(salt)) return null
+  if (typeof salt !== 'string' || salt.length > hashTextLengthMax || emptySalt.test(salt)) return null
   if (typeof derived !== 'string' || !derivedKey.test(derived)) return null
   if (scheme === 'simple') return { scheme, derived, salt }
   if (scheme !== 'pbkdf2' && scheme !== 'simple+pbkdf2') return null
@@ -70,12 +77,10 @@ export function requireNoConflicts({ isConflicted }: Account): void {
   )
 }
 
-const nameBytesMax = 4096
-
 /** Returns false for names that no user can have, for which no document needs to be read. */
 export function isUserName(name: string): boolean {
   return name !== '' && !name.startsWith('_') && !name.includes(':') && name.isWellFormed()
-    && Buffer.byteLength(name) <= nameBytesMax
+    && Buffer.byteLength(name) <= userNameBytesMax
 }
 
 /** Returns the name of the user to whom a document belongs, or null for other documents. */

@@ -7,6 +7,8 @@ import {
   adminOnlySecurity, userDocumentRefusal, usersDatabase, type Coordinator, type DatabaseRecord, type WriteOptions,
   type WriteOutcome,
 } from '@sectional/cluster'
+import type { Turns } from '@sectional/runtime'
+import { withMembers } from './user-document-body.ts'
 
 export class FutureUsers implements DatabaseRecord {
   readonly name = usersDatabase
@@ -46,7 +48,7 @@ export async function createDatabaseOf(db: DatabaseRecord): Promise<void> {
 const creating: ReadonlySet<string> = new Set(['updateLocalDocument', 'writeBlob'])
 
 /** Returns the coordinator for requests whose database is `FutureUsers`. */
-export function withFutureUsers(coordinator: Coordinator): Coordinator {
+export function withFutureUsers(coordinator: Coordinator, turns: Turns): Coordinator {
   const wrapped = Object.create(coordinator) as Coordinator & Record<string, Operation>
   for (const [name, operation] of Object.entries(coordinator) as [string, Operation | undefined][]) {
     if (typeof operation !== 'function') continue
@@ -56,10 +58,10 @@ export function withFutureUsers(coordinator: Coordinator): Coordinator {
     }
   }
   wrapped.updateDocuments = async (db, writes, options, context) =>
-    refusals(writes, options, ({ parent }) => parent !== null)
+    await refusals(writes, options, turns, ({ parent }) => parent !== null)
       ?? coordinator.updateDocuments(await existing(db), writes, options, context)
   wrapped.storeRevisions = async (db, writes, options, context) =>
-    refusals(writes, options, () => false)
+    await refusals(writes, options, turns, () => false)
       ?? coordinator.storeRevisions(await existing(db), writes, options, context)
   return wrapped
 }
@@ -73,22 +75,26 @@ async function existing(db: DatabaseRecord): Promise<DatabaseRecord> {
 interface Write { readonly id: string; readonly deleted: boolean; readonly body: Uint8Array }
 
 /** Returns the outcomes of writes to the empty database, or null when one of them may succeed. */
-function refusals<Of extends Write>(
-  writes: readonly Of[], { user }: WriteOptions, hasParent: (write: Of) => boolean,
-): readonly WriteOutcome[] | null {
+async function refusals<Of extends Write>(
+  writes: readonly Of[], { user }: WriteOptions, turns: Turns, hasParent: (write: Of) => boolean,
+): Promise<readonly WriteOutcome[] | null> {
   const outcomes: WriteOutcome[] = []
   for (const write of writes) {
-    const outcome: WriteOutcome | null = hasParent(write) ? { kind: 'conflict' } : refusalByRules(write, user)
+    const outcome: WriteOutcome | null = hasParent(write) ? { kind: 'conflict' }
+      : await refusalByRules(write, user, turns)
     if (outcome === null) return null
     outcomes.push(outcome)
   }
   return outcomes
 }
 
-function refusalByRules({ id, deleted, body }: Write, user: WriteOptions['user']): WriteOutcome | null {
+async function refusalByRules(
+  { id, deleted, body }: Write, user: WriteOptions['user'], turns: Turns,
+): Promise<WriteOutcome | null> {
   if (id.startsWith(designPrefix)) return null
-  const document = { ...JSON.parse(Buffer.from(body).toString()), _id: id, ...deleted && { _deleted: true } }
-  const list = [document, null, { name: user?.name ?? null, roles: user?.roles ?? [] }, adminOnlySecurity]
-  const reason = userDocumentRefusal(Buffer.from(JSON.stringify(list)))
+  const document = withMembers({ _id: id, ...deleted && { _deleted: true } }, body)
+  const context = [{ name: user?.name ?? null, roles: user?.roles ?? [] }, adminOnlySecurity]
+  const list = [Buffer.from('['), document, Buffer.from(`,null,${context.map(each => JSON.stringify(each)).join()}]`)]
+  const reason = await turns.run(userDocumentRefusal(Buffer.concat(list)))
   return reason === null ? null : { kind: 'error', error: 'forbidden', reason, status: 403 }
 }

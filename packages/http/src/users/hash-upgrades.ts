@@ -2,9 +2,8 @@
  * Replaces outdated password hashes of users after a login, the only moment at which the node knows the password
  * (`chttpd_auth/upgrade_hash_on_auth`). The salt stays, so that the sessions of the user continue.
  */
-import { isJsonObject } from '@sectional/core'
 import { userIdPrefix, usersDatabase, type ControlPlane, type Coordinator } from '@sectional/cluster'
-import type { Clock, Log } from '@sectional/runtime'
+import type { Clock, Log, Turns } from '@sectional/runtime'
 import type { Accounts } from '../authentication/accounts.ts'
 import { BoundedMap } from '../authentication/bounded-map.ts'
 import type { PasswordHash } from '../authentication/password-hash.ts'
@@ -12,7 +11,7 @@ import type { PasswordHasher } from '../authentication/password-hasher.ts'
 import { accountOf, type Account } from '../authentication/user-account.ts'
 import { documentWrite } from '../documents/document-writing.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
-import { parseExact, withHash } from './user-document-body.ts'
+import { withHash } from './user-document-body.ts'
 
 /** Upgrades that run at the same time. Others are left to a later login. */
 const runningMax = 8
@@ -27,6 +26,7 @@ export interface HashUpgradesParts {
   readonly control: Pick<ControlPlane, 'state'>
   readonly coordinator: Pick<Coordinator, 'openDocument' | 'updateDocuments'>
   readonly clock: Pick<Clock, 'monotonic'>
+  readonly turns: Turns
   readonly log: Log
   readonly options: Pick<HttpOptions, 'upgradesHashes'>
 }
@@ -74,20 +74,19 @@ export class HashUpgrades {
 
   /** Returns whether the hash was replaced. */
   async #upgrade(name: string, password: string, verified: PasswordHash): Promise<boolean> {
-    const { accounts, control, coordinator, hasher } = this.#parts
+    const { accounts, control, coordinator, hasher, turns } = this.#parts
     const db = control.state()?.databases.get(usersDatabase)
     if (db === undefined) return false
     const context = { requestId: 'hash-upgrade', signal: new AbortController().signal }
     const id = userIdPrefix + name
     const opened = await coordinator.openDocument(db, id, {}, context)
     if (opened?.body === undefined || opened.leaves[0]!.deleted) return false
-    const account = accountOf(name, opened)
+    const account = await turns.run(accountOf(name, opened))
     // Somebody may have changed the password since, or a replication may have brought a conflict.
     if (account.isConflicted || JSON.stringify(account.hash) !== JSON.stringify(verified)) return false
-    const document = parseExact(opened.body)
-    if (!isJsonObject(document)) return false
     const hash = await hasher.hash(password, { address: 'writes', name, known: true }, verified.salt)
-    const write = documentWrite(id, opened.leaves[0]!.revision, false, withHash(document, hash), opened.attachments)
+    const body = await turns.run(withHash(opened.body, hash))
+    const write = documentWrite(id, opened.leaves[0]!.revision, false, body, opened.attachments)
     try {
       // The node itself writes. A conflict means that somebody else has just written the document.
       const [outcome] = await coordinator.updateDocuments(db, [write], {}, context)

@@ -1,12 +1,11 @@
 /** The public members of other users' documents (`chttpd_auth/users_db_public`, `public_fields`). */
-import { ApiError, isJsonObject } from '@sectional/core'
+import { ApiError, NamedMembers, spliceDocument } from '@sectional/core'
 import { hashMembers } from '../authentication/password-hasher.ts'
 import { openWinner, readFlags } from '../documents/document-reading.ts'
 import { sendJsonText } from '../messages/response.ts'
 import { Query } from '../request/query.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import { parseExact } from './user-document-body.ts'
 
 /** Members with which somebody could log in as the user, or guess the password. */
 const secretMembers: ReadonlySet<string> = new Set([...hashMembers, 'totp'])
@@ -25,13 +24,10 @@ export async function getPublicMembers(request: RequestContext, services: Servic
   }
   const shown = await openWinner(id, readFlags(Query.empty), {}, request, services)
     .catch((error: unknown) => { throw isAbsence(error) ? new ApiError('missing') : error })
-  const document = parseExact(shown.body!)
-  const fields = new Set(services.options.publicUserFields.filter(name => !secretMembers.has(name)))
-  const members = Object.entries(isJsonObject(document) ? document : {}).filter(([name]) => fields.has(name))
-  if (members.length === 0) throw new ApiError('missing')
-  sendJsonText(
-    request, services, 200, JSON.stringify({ _id: id, _rev: shown.revision, ...Object.fromEntries(members) }),
-  )
+  const fields = new NamedMembers(services.options.publicUserFields.filter(name => !secretMembers.has(name)))
+  const body = await services.runtime.turns.run(fields.only(shown.body!))
+  if (body.length === '{}'.length) throw new ApiError('missing')
+  sendJsonText(request, services, 200, spliceDocument({ id, revision: shown.revision, body }))
 }
 
 function isAbsence(error: unknown): boolean {

@@ -1,23 +1,19 @@
-/** The JSON of users' documents, whose numbers are written again exactly as they were. */
+/** The JSON of users' documents, which is changed as bytes: numbers stay exactly as they were written. */
+import { NamedMembers } from '@sectional/core'
 import { hashMembers, type HashMembers } from '../authentication/password-hasher.ts'
 
-const ofHash: ReadonlySet<string> = new Set(hashMembers)
+const replacedByHash = new NamedMembers(['password', ...hashMembers])
 
-/** Returns the text of a document with another hash. */
-export function withHash(document: Readonly<Record<string, unknown>>, hash: HashMembers): Uint8Array {
-  const others = Object.fromEntries(Object.entries(document).filter(([name]) => !ofHash.has(name)))
-  return Buffer.from(JSON.stringify({ ...hash, ...others }))
+/** Returns the text of a document with another hash, and without a password. */
+export function* withHash(body: Uint8Array, hash: HashMembers): Generator<void, Uint8Array> {
+  return withMembers(hash, yield* replacedByHash.without(body))
 }
 
-/** Parses JSON so that the numbers are written again exactly as they were. */
-export function parseExact(body: Uint8Array): unknown {
-  const exact = JSON as unknown as ExactJson
-  return exact.parse(Buffer.from(body).toString('utf8'), (_key, value, { source }) => (
-    typeof value === 'number' && source !== undefined ? exact.rawJSON(source) : value))
+/** Returns the text of an object with members, of which there is at least one, and then those of the body. */
+export function withMembers(members: object, body: Uint8Array): Buffer {
+  const head = JSON.stringify(members).slice(0, -1)
+  const isEmpty = body.length === emptyObject.length
+  return Buffer.concat([Buffer.from(isEmpty ? head : `${head},`), body.subarray(1)])
 }
 
-/** Functions of JavaScript that the type definitions do not have yet. */
-interface ExactJson {
-  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown
-  rawJSON(text: string): unknown
-}
+const emptyObject = '{}'

@@ -4,11 +4,12 @@
  * and the accounts that this node knows are read again. The coordinator then applies the rules of the content like
  * validation functions.
  */
-import { ApiError, designPrefix, isJsonObject } from '@sectional/core'
+import { ApiError, designPrefix, NamedMembers } from '@sectional/core'
 import {
   hasUserDocuments, usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions,
   type WriteOutcome,
 } from '@sectional/cluster'
+import type { Turns } from '@sectional/runtime'
 import type { Audit } from '../audit/audit.ts'
 import type { Accounts } from '../authentication/accounts.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
@@ -18,7 +19,7 @@ import { ownerOf } from '../authentication/user-account.ts'
 import { documentWrite } from '../documents/document-writing.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { PasswordRules } from './password-rules.ts'
-import { parseExact, withHash } from './user-document-body.ts'
+import { withHash } from './user-document-body.ts'
 
 export interface UserDocumentParts {
   readonly accounts: Pick<Accounts, 'forget'>
@@ -26,6 +27,7 @@ export interface UserDocumentParts {
   readonly rules: PasswordRules
   readonly options: Pick<HttpOptions, 'passwordRules'>
   readonly audit: Audit
+  readonly turns: Turns
 }
 
 /** Returns the coordinator with these rules for databases of users. Other databases are not affected. */
@@ -159,6 +161,8 @@ function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOu
   return user === undefined || isDatabaseAdmin(user, db) ? null : replicationForbidden
 }
 
+const passwordMember = new NamedMembers(['password'])
+
 /**
  * Returns the body of a document with the hash of its password instead of the password, or null when the document has
  * no such member. A password that is null is removed, and leaves the hash of the document as it is.
@@ -166,13 +170,13 @@ function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOu
  * many are waiting
  */
 async function withoutPassword(
-  { hasher, rules, options }: UserDocumentParts, body: Uint8Array, source: PasswordSource,
+  { hasher, rules, options, turns }: UserDocumentParts, body: Uint8Array, source: PasswordSource,
 ): Promise<Uint8Array | null> {
-  const document = parseExact(body)
-  if (!isJsonObject(document) || !Object.hasOwn(document, 'password')) return null
-  const { password, ...others } = document
-  if (password === null) return Buffer.from(JSON.stringify(others))
+  const member = (await turns.run(passwordMember.only(body))).toString()
+  const { password } = JSON.parse(member) as { readonly password?: unknown }
+  if (password === undefined) return null
+  if (password === null) return turns.run(passwordMember.without(body))
   if (typeof password !== 'string') throw new ApiError('bad_request', 'The password must be a string.')
   rules.check(password, options.passwordRules)
-  return withHash(others, await hasher.hash(password, source))
+  return turns.run(withHash(body, await hasher.hash(password, source)))
 }

@@ -1,5 +1,5 @@
 import type { OpenedDocument } from '@sectional/cluster'
-import { ManualClock } from '@sectional/runtime'
+import { ManualClock, Turns } from '@sectional/runtime'
 import { expect } from 'chai'
 import { Accounts } from '../../src/authentication/accounts.ts'
 import { MemoryConfiguration, MemoryControlPlane } from '../memory-node.ts'
@@ -21,7 +21,7 @@ describe('accounts', () => {
     reads = []
     configuration = new MemoryConfiguration({})
     accounts = new Accounts({
-      configuration, control, clock, accountsMax: 10, refusals: { note: () => {} },
+      configuration, control, clock, turns: new Turns(clock), accountsMax: 10, refusals: { note: () => {} },
       coordinator: {
         openDocument: () => {
           const read = Promise.withResolvers<OpenedDocument | null>()
