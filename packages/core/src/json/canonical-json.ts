@@ -305,7 +305,8 @@ function withoutRepeats({ bytes, start, end }: ScannedObject): Buffer {
 
 /** Returns the object's text without the given special members, which must be in the order of the text. */
 export function cutMembers(
-  { bytes, start, end }: Pick<ScannedObject, 'bytes' | 'start' | 'end'>, members: readonly Omit<ScannedMember, 'name'>[],
+  { bytes, start, end }: Pick<ScannedObject, 'bytes' | 'start' | 'end'>,
+  members: readonly Pick<ScannedMember, 'start' | 'end'>[],
 ): Buffer {
   const out = Buffer.allocUnsafe(end - start)
   out[0] = openBraceByte

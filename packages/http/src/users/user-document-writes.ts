@@ -6,8 +6,8 @@
  */
 import { ApiError, designPrefix, NamedMembers } from '@sectional/core'
 import {
-  hasUserDocuments, usersDatabase, type Coordinator, type DatabaseRecord, type OperationContext, type WriteOptions,
-  type WriteOutcome,
+  hasUserDocuments, usersDatabase, type Coordinator, type DatabaseRecord, type DocumentWrite, type OperationContext,
+  type WriteOptions, type WriteOutcome,
 } from '@sectional/cluster'
 import type { Turns } from '@sectional/runtime'
 import type { Audit } from '../audit/audit.ts'
@@ -38,7 +38,7 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
     updateDocuments: (db, writes, options, context) => !hasUserDocuments(db.name)
       ? coordinator.updateDocuments(db, writes, options, context)
       : writeUsers(parts, db, writes, context, {
-        refusal: ({ id }) => ownRefusal(db, id, options),
+        refusal: write => ownRefusal(db, write.id, options) ?? anonymousRefusal(db, write, options),
         source: sourceOf(options),
         user: options.user?.name ?? null,
         withBody: ({ id, parent, deleted, attachments }, body) => documentWrite(id, parent, deleted, body, attachments),
@@ -134,15 +134,31 @@ function sourceOf({ user }: WriteOptions): PasswordSource {
 }
 
 const missing: WriteOutcome = Object.freeze({ kind: 'error', error: 'not_found', reason: 'missing', status: 404 })
-const replicationForbidden: WriteOutcome = Object.freeze({
-  kind: 'error', error: 'forbidden', status: 403,
-  reason: 'Only administrators may write revisions with their history to the users database.',
-})
+const replicationForbidden = forbidden(
+  'Only administrators may write revisions with their history to the users database.',
+)
 
 /** Users may write their own documents, and clients that are not logged in may register. */
 function ownRefusal(db: DatabaseRecord, id: string, { user }: WriteOptions): WriteOutcome | null {
   if (user === undefined || user.name === null || isDatabaseAdmin(user, db)) return null
   return ownerOf(id) === user.name ? null : missing
+}
+
+/**
+ * Clients that are not logged in may only create documents of users. In `_users` the rules of the content say so, with
+ * the same reasons.
+ */
+function anonymousRefusal(
+  db: DatabaseRecord, { id, parent, deleted }: DocumentWrite, { user }: WriteOptions,
+): WriteOutcome | null {
+  if (db.name === usersDatabase || user === undefined || user.name !== null || isDatabaseAdmin(user, db)) return null
+  if (deleted) return forbidden('Only admins may delete other user docs.')
+  if ((ownerOf(id) ?? '') === '') return forbidden('Doc ID must be of the form org.couchdb.user:name')
+  return parent === null ? null : forbidden('You may only update your own user document.')
+}
+
+function forbidden(reason: string): WriteOutcome {
+  return { kind: 'error', error: 'forbidden', status: 403, reason }
 }
 
 /**

@@ -56,6 +56,29 @@ describe('databases with /_users at the end of their names', () => {
     expect((await node.get('/x%2F_users/_all_docs')).json.total_rows).to.equal(2)
   })
 
+  it('let clients that are not logged in only create documents of users', async () => {
+    const { rev } = (await node.put(`/x%2F_users/${idOf('ann')}`, { n: 1 })).json
+    const refused = async (path: string, body: object): Promise<unknown[]> => (
+      outcome(await node.put(`/x%2F_users/${path}`, body, nobody)))
+    for (const change of [{ _rev: rev }, { _rev: rev, password: 'stolen' }]) {
+      expect(await refused(idOf('ann'), change)).to.deep.equal([403, 'You may only update your own user document.'])
+    }
+    for (const id of ['other', idOf('')]) {
+      expect(await refused(id, { n: 2 })).to.deep.equal([403, 'Doc ID must be of the form org.couchdb.user:name'])
+    }
+    expect(await refused(idOf('ann'), { n: 2 })).to.deep.equal([409, 'Document update conflict.'])
+    const deletion = { _id: idOf('ann'), _rev: rev, _deleted: true }
+    const bulk = await node.post('/x%2F_users/_bulk_docs', { docs: [deletion, { _id: idOf('eve') }] }, nobody)
+    expect(bulk.json[0]).to.deep.equal({
+      id: idOf('ann'), error: 'forbidden', reason: 'Only admins may delete other user docs.',
+    })
+    expect(bulk.json[1]).to.include({ ok: true, id: idOf('eve') })
+    expect((await node.delete(`/x%2F_users/${idOf('ann')}?rev=${rev}`, nobody)).status).to.equal(404)
+    const purged = await node.post('/x%2F_users/_purge', { [idOf('ann')]: [rev] }, nobody)
+    expect(outcome(purged)).to.deep.equal([401, 'You are not a server admin.'])
+    expect((await node.get(`/x%2F_users/${idOf('ann')}`)).json).to.include({ _rev: rev, n: 1 })
+  })
+
   it('do not decide who can log in', async () => {
     node.audited.length = 0
     const members = { type: 'user', name: 'eve', roles: [], password: 'x' }
