@@ -8,6 +8,8 @@ import { overloaded } from '../request/admission.ts'
 
 /** Passwords that may wait for a thread. */
 const waitingMax = 100
+/** Of these, those of known clients that are never refused in favour of others. */
+const knownWaitingMax = 50
 /** Turns of known clients in succession while others wait. */
 const knownTurnsMax = 3
 
@@ -42,7 +44,8 @@ export class PasswordQueue {
   /**
    * Hashes a password when it is its turn.
    * @throws ApiError `service_unavailable` with Retry-After when too many passwords are waiting. Then those are refused
-   * whose address and name have the most of them. The reason of the signal when it is aborted before the turn.
+   * whose address and name have the most of them: known clients if they hold more than their share of the places, and
+   * otherwise others. The reason of the signal when it is aborted before the turn.
    */
   async run<Result>(source: PasswordSource, work: () => Promise<Result>): Promise<Result> {
     if (this.#running < this.#runningMax) this.#running++
@@ -80,7 +83,7 @@ export class PasswordQueue {
   }
 
   #refuseOne(): void {
-    const turns = this.#others.size > 0 ? this.#others : this.#known
+    const turns = this.#known.size > knownWaitingMax ? this.#known : this.#others
     turns.dropFromLargest()?.refuse(overloaded('password checks'))
   }
 }

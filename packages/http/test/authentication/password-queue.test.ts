@@ -93,6 +93,32 @@ describe('the queue of passwords', () => {
     expect(thread.begun.indexOf('bert')).to.equal(2)
   })
 
+  it('refuses those of one known client with many, and not others', async () => {
+    const thread = new OneThread()
+    const outcomes = [
+      ...Array.from({ length: 110 }, () => thread.add('write', source('writes', 'bob', true))),
+      thread.add('carol', source('c', 'carol')), thread.add('dave', source('d', 'dave', true)),
+    ].map(run => run.catch((error: unknown) => error instanceof ApiError && error.status))
+    await thread.finish()
+    const ended = await Promise.all(outcomes)
+    expect(ended.slice(-2)).to.deep.equal(['carol', 'dave'])
+    expect(ended.filter(outcome => outcome === 503)).to.have.length(11)
+    expect(thread.begun.indexOf('carol')).to.be.lessThan(5)
+    expect(thread.begun.indexOf('dave')).to.be.lessThan(5)
+  })
+
+  it('keeps half of the places for known clients, however many others wait', async () => {
+    const thread = new OneThread()
+    const outcomes = [
+      ...Array.from({ length: 60 }, (_, index) => thread.add('known', source('a', `n${index}`, true))),
+      ...Array.from({ length: 200 }, (_, index) => thread.add('guess', source(`${index}`, 'x'))),
+    ].map(run => run.catch(() => 'refused'))
+    await thread.finish()
+    const ended = await Promise.all(outcomes)
+    expect(ended.filter(outcome => outcome === 'known')).to.have.length(51)
+    expect(ended.filter(outcome => outcome === 'guess')).to.have.length(50)
+  })
+
   it('leaves out those whose clients are gone', async () => {
     const thread = new OneThread()
     const gone = new AbortController()
