@@ -11,7 +11,7 @@ import type { Clock, Log } from '@sectional/runtime'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { Account } from './user-account.ts'
-import { BoundedMap } from './bounded-map.ts'
+import { LockoutEntries, type LockoutEntry } from './lockout-entries.ts'
 
 /** Longer names and salts are replaced by their hash, so that entries have a bounded size. */
 const plainLengthMax = 128
@@ -33,27 +33,19 @@ export interface Attempt {
   readonly account: Account | null
 }
 
-interface Entry {
-  failures: number
-  /** Passwords that are being checked. They count, so that many guesses at the same time do not pass the threshold. */
-  checking: number
-  /** Monotonic milliseconds. */
-  readonly until: number
-}
-
 export class Lockout {
   readonly #parts: LockoutParts
-  readonly #entries: BoundedMap<string, Entry>
+  readonly #entries: LockoutEntries
 
   constructor(parts: LockoutParts) {
     this.#parts = parts
-    this.#entries = new BoundedMap(parts.options.lockoutEntriesMax)
+    this.#entries = new LockoutEntries(parts.options.lockoutEntriesMax)
   }
 
   /** @throws ApiError `forbidden` when the account is locked for this client */
   check(attempt: Attempt): void {
     if (this.#entries.size === 0 || this.#parts.options.lockoutMode !== 'enforce') return
-    if (this.#isFull(this.#find(keyOf(attempt)))) throw locked()
+    if (this.#isFull(this.#find(attempt))) throw locked()
   }
 
   /**
@@ -64,7 +56,7 @@ export class Lockout {
     const { options: { lockoutMode: mode } } = this.#parts
     if (mode === 'off') return
     this.check(attempt)
-    this.#count(keyOf(attempt), attempt)
+    this.#count(attempt)
   }
 
   /**
@@ -74,8 +66,7 @@ export class Lockout {
   async watch(attempt: Attempt, check: () => Promise<boolean>): Promise<boolean> {
     const { options: { lockoutMode: mode } } = this.#parts
     if (mode === 'off') return check()
-    const key = keyOf(attempt)
-    const entry = this.#find(key) ?? this.#create(key)
+    const entry = this.#find(attempt) ?? this.#create(attempt)
     if (mode === 'enforce' && this.#isFull(entry)) throw locked()
     entry.checking++
     let right = true
@@ -83,14 +74,15 @@ export class Lockout {
       return right = await check()
     } finally {
       entry.checking--
-      if (!right) this.#count(key, attempt)
-      else if (entry.failures === 0 && entry.checking === 0 && this.#find(key) === entry) this.#entries.delete(key)
+      if (!right) this.#count(attempt)
+      else if (entry.failures === 0 && entry.checking === 0 && this.#find(attempt) === entry) this.#delete(attempt)
     }
   }
 
-  #count(key: string, { address, requestId, name }: Attempt): void {
+  #count(attempt: Attempt): void {
+    const { address, requestId, name } = attempt
     const { audit, log, options } = this.#parts
-    const entry = this.#find(key) ?? this.#create(key)
+    const entry = this.#find(attempt) ?? this.#create(attempt)
     entry.failures++
     if (entry.failures !== options.lockoutThreshold) return
     const seconds = Math.ceil((entry.until - this.#parts.clock.monotonic()) / 1000)
@@ -103,26 +95,32 @@ export class Lockout {
     })
   }
 
-  #isFull(entry: Entry | undefined): boolean {
+  #isFull(entry: LockoutEntry | undefined): boolean {
     return entry !== undefined && entry.failures + entry.checking >= this.#parts.options.lockoutThreshold
   }
 
-  #find(key: string): Entry | undefined {
-    const entry = this.#entries.get(key)
+  #find(attempt: Attempt): LockoutEntry | undefined {
+    const entry = this.#entries.get(attempt.address, accountKey(attempt))
     if (entry === undefined || this.#parts.clock.monotonic() < entry.until) return entry
-    this.#entries.delete(key)
+    this.#delete(attempt)
     return undefined
   }
 
-  #create(key: string): Entry {
-    const entry = { failures: 0, checking: 0, until: this.#parts.clock.monotonic() + this.#parts.options.lockoutMs }
-    this.#entries.set(key, entry)
+  #create(attempt: Attempt): LockoutEntry {
+    const now = this.#parts.clock.monotonic()
+    const entry = { failures: 0, checking: 0, until: now + this.#parts.options.lockoutMs }
+    this.#entries.add(attempt.address, accountKey(attempt), entry, other =>
+      other.checking > 0 || (this.#isFull(other) && now < other.until))
     return entry
+  }
+
+  #delete(attempt: Attempt): void {
+    this.#entries.delete(attempt.address, accountKey(attempt))
   }
 }
 
-function keyOf({ address, name, account }: Attempt): string {
-  return `${address}\n${bounded(name)}\n${bounded(account?.hash?.salt ?? '')}`
+function accountKey({ name, account }: Attempt): string {
+  return `${bounded(name)}\n${bounded(account?.hash?.salt ?? '')}`
 }
 
 function bounded(text: string): string {

@@ -38,8 +38,8 @@ export const lockoutDeclarations = {
   lockoutEntriesMax: option('chttpd_auth_lockout/max_objects', integer({ min: 1, max: 10_000_000 }), {
     default: 10_000,
     effect: 'restart',
-    help: 'Number of pairs of address and account whose wrong passwords are counted. The one that was not used for '
-      + 'the longest time is forgotten first.',
+    help: 'Number of pairs of address and account whose wrong passwords are counted. When there are more, one of the '
+      + 'address with the most is forgotten.',
   }),
 
   peerHeader: option('chttpd/peer_header', optionalHeaderName, {

@@ -120,6 +120,29 @@ describe('the lockout', () => {
     expect(await byBasic(ann.password)).to.deep.equal(locked)
   })
 
+  it('is not ended by failures of the same client for many other names, nor of others', async () => {
+    await node.stop()
+    node = new MemoryNode({ http: { lockoutEntriesMax: 10, peerHeader: 'x-forwarded-for', passwordIterations: 2 } })
+    await setPassword(ann)
+    await failTimes(3, '10.0.0.2')
+    await failTimes(5)
+    for (let index = 0; index < 30; index++) {
+      expect(await byBasic('x', '10.0.0.1', `name${index}`)).to.deep.equal(wrong)
+    }
+    expect(await byBasic(ann.password)).to.deep.equal(locked)
+    await failTimes(2, '10.0.0.2')
+    expect(await byBasic(ann.password, '10.0.0.2')).to.deep.equal(locked)
+  })
+
+  it('begins for a name of a client all whose other names are locked', async () => {
+    await node.stop()
+    node = new MemoryNode({ http: { lockoutEntriesMax: 2, peerHeader: 'x-forwarded-for', passwordIterations: 2 } })
+    for (const name of ['a', 'b', 'c']) {
+      for (let index = 0; index < 5; index++) expect(await byBasic('x', '10.0.0.1', name)).to.deep.equal(wrong)
+      expect(await byBasic('x', '10.0.0.1', name)).to.deep.equal(locked)
+    }
+  })
+
   it('forgets the pairs of address and account that were not used for the longest time', async () => {
     await node.stop()
     node = new MemoryNode({ http: { lockoutEntriesMax: 2, peerHeader: 'x-forwarded-for', passwordIterations: 2 } })
