@@ -92,7 +92,7 @@ export class Authenticator {
   authenticate(authorization: string | undefined, client: Client): User | Promise<User> {
     if (authorization === undefined) return anonymous
     const { accounts, upgrades } = this.#parts
-    const fingerprint = hash('sha256', this.#key + authorization, 'base64')
+    const fingerprint = this.#fingerprint('header', authorization)
     const known = this.#verified.get(fingerprint)
     if (known !== undefined && known.user !== null && accounts.current(known.name) === known.account) {
       this.#parts.lockout.check(attemptOf(client, known.name, known.account))
@@ -112,7 +112,7 @@ export class Authenticator {
    * @throws ApiError as `authenticate`, and `service_unavailable` when too many password checks are waiting
    */
   async login(login: Login): Promise<Account | null> {
-    const fingerprint = hash('sha256', this.#key + JSON.stringify([login.name, login.password]), 'base64')
+    const fingerprint = this.#fingerprint('login', JSON.stringify([login.name, login.password]))
     const since = this.#parts.clock.monotonic()
     for (let isLast = false; ; isLast = true) {
       const { account, user } = await this.#check(fingerprint, login)
@@ -125,6 +125,11 @@ export class Authenticator {
         return null
       }
     }
+  }
+
+  /** Logins have fingerprints of their own: no header has the outcome of a login, which needs a token besides. */
+  #fingerprint(kind: 'header' | 'login', credentials: string): string {
+    return hash('sha256', `${this.#key}${kind} ${credentials}`, 'base64')
   }
 
   async #authenticate(fingerprint: string, login: Login): Promise<User> {

@@ -86,6 +86,13 @@ describe('a user with a second factor', () => {
     expect(await statuses(first, first, token(1))).to.deep.equal([200, 401, 200])
   })
 
+  it('is not logged in by a header with what a login without the token has checked', async () => {
+    expect(await statuses('12345')).to.deep.equal([401])
+    for (const text of [JSON.stringify(['ann', 'pw']), `login ${JSON.stringify(['ann', 'pw'])}`]) {
+      expect((await node.get('/_session', { authorization: text })).json.userCtx.name, text).to.equal(null)
+    }
+  })
+
   it('cannot use Basic credentials, nor log in with a secret that cannot be read', async () => {
     expect((await node.get('/_session', { authorization: basic('ann', 'pw') })).status).to.equal(401)
     expect(await statuses(token())).to.deep.equal([200])
