@@ -119,11 +119,12 @@ export class Authenticator {
       if (account === null || user === null) return null
       const { oneTimeSecret } = account
       if (oneTimeSecret === null) return account
-      if (this.#tokens.use(account.user.name, oneTimeSecret, login.token ?? '')) return account
-      if (isLast || !await this.#isOutdated(login.name, account, since)) {
-        this.#parts.lockout.addFailure(attemptOf(login.client, login.name, account))
-        return null
-      }
+      let isOutdated = false
+      const isAccepted = await this.#parts.lockout.watch(attemptOf(login.client, login.name, account), async () => {
+        if (this.#tokens.use(account.user.name, oneTimeSecret, login.token ?? '')) return true
+        return isOutdated = await this.#isOutdated(login.name, account, isLast ? null : since)
+      })
+      if (!isOutdated) return isAccepted ? account : null
     }
   }
 

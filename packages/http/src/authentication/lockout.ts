@@ -60,7 +60,7 @@ export class Lockout {
   }
 
   /**
-   * Runs the check of a password, and counts it if the password is wrong.
+   * Runs the check of a password or token, and counts it if that is wrong.
    * @throws ApiError as `check`, also when the checks that are running could lock the account
    */
   async watch(attempt: Attempt, check: () => Promise<boolean>): Promise<boolean> {

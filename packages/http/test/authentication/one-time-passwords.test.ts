@@ -86,6 +86,14 @@ describe('a user with a second factor', () => {
     expect(await statuses(first, first, token(1))).to.deep.equal([200, 401, 200])
   })
 
+  it('is locked after five wrong tokens, also when many come at the same time', async () => {
+    const tokens = [...Array.from({ length: 20 }, (_, index) => String(index).padStart(7, '0')), token()]
+    const answers = await Promise.all(tokens.map(given => login(given)))
+    expect(answers.filter(({ status }) => status === 401)).to.have.length(5)
+    expect(answers.filter(({ status }) => status === 403)).to.have.length(16)
+    expect(await statuses(token())).to.deep.equal([403])
+  })
+
   it('is not logged in by a header with what a login without the token has checked', async () => {
     expect(await statuses('12345')).to.deep.equal([401])
     for (const text of [JSON.stringify(['ann', 'pw']), `login ${JSON.stringify(['ann', 'pw'])}`]) {
