@@ -205,7 +205,6 @@ export class Authenticator {
   async #verify(
     fingerprint: string, { name, password, client, token }: Login, account: Account | null, since: number | null,
   ): Promise<Verified | null> {
-    if (account !== null) requireNoConflicts(account)
     const { lockout, passwords } = this.#parts
     const { clientAddress: address, signal } = client
     const source = JSON.stringify([address, name])
@@ -220,6 +219,8 @@ export class Authenticator {
       return isRight || isOutdated
     })
     if (isOutdated) return null
+    // Only whoever knows the password learns of conflicts, since their text shows that the user exists.
+    if (right) requireNoConflicts(account!)
     const user: User | null = right ? { ...account!.user, handler: 'default' } : null
     const verified = { name, account, user }
     if (right) {

@@ -150,6 +150,19 @@ describe('refusals of passwords', () => {
     })).to.equal(0)
   })
 
+  it('do not show that a document has conflicts, of which only those learn who know the password', async () => {
+    await elsewhere('ann', 'right')
+    const { json } = await node.get(`/_users/${idOf('ann')}`)
+    await node.post('/_users/_bulk_docs', { new_edits: false, docs: [{ ...json, _rev: '1-00' }] })
+    const reason = 'User document conflicts must be resolved before the document is used for authentication purposes.'
+    for (const login of [byBasic, byForm]) {
+      expect(await login('ann', 'right')).to.deep.equal([401, reason])
+      expect(await login('ann', 'wrong')).to.deep.equal(wrong)
+    }
+    for (let index = 0; index < 3; index++) expect(await byBasic('ann', `guess ${index}`)).to.deep.equal(wrong)
+    expect(await byBasic('ann', 'right')).to.deep.equal(locked)
+  })
+
   it('stay refusals, and count, when the account cannot be read again', async () => {
     await elsewhere('ann', 'right')
     expect(await byBasic('ann', 'right')).to.deep.equal(right)
