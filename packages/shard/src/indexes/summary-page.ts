@@ -9,6 +9,7 @@ import { ByteWriter } from '../records/byte-writer.ts'
 import { checkSeal } from '../records/damaged-record.ts'
 import type { LinkedEntry } from './part-cache.ts'
 import type { SoughtPlace } from './place-search.ts'
+import { rowBytes, type StoredRow } from './row-reader.ts'
 import { RunRows } from './run-rows.ts'
 
 export interface Summary {
@@ -24,10 +25,12 @@ export interface Summary {
   readonly value: Uint8Array
 }
 
-/** A run or page that exceeds one of these limits is divided, unless it has only one row or entry. */
+/** A run or page that exceeds one of these limits is divided, unless it has only one row, or two entries. */
 export const runRowsMax = 64
 export const pageEntriesMax = 64
 export const partBytesMax = 64 * 1024
+/** With fewer entries, a level could have as many pages as the one below, and there would never be one root. */
+export const pageEntriesMin = 2
 /** The size of the parts: room for later rows, so that a new part is not divided at once. */
 export const partItems = 48
 
@@ -95,26 +98,39 @@ export function decodePage(bytes: Uint8Array): SummaryPage {
   return new SummaryPage(entries)
 }
 
+/** Divides the rows of a run that exceeds a limit. */
+export function dividedRows(rows: readonly StoredRow[]): readonly (readonly StoredRow[])[] {
+  return divided(rows, { min: 1, max: runRowsMax }, rowBytes)
+}
+
+/** Divides the entries of a page that exceeds a limit. */
+export function dividedEntries(entries: readonly Summary[]): readonly (readonly Summary[])[] {
+  return divided(entries, { min: pageEntriesMin, max: pageEntriesMax }, summaryBytes)
+}
+
 /**
  * Divides a list that exceeds a limit into parts of about equal length.
  *
- * @param itemsMax the number of items that need not be divided
+ * @param limits the numbers of items that need not be divided, and that need not be divided because of their bytes
  * @returns the parts in order; the list itself when it exceeds no limit
  */
-export function divided<Item>(
-  items: readonly Item[], itemsMax: number, bytesOf: (item: Item) => number,
+function divided<Item>(
+  items: readonly Item[], { min, max }: { readonly min: number; readonly max: number },
+  bytesOf: (item: Item) => number,
 ): readonly (readonly Item[])[] {
   const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0)
-  if (items.length <= 1 || items.length <= itemsMax && bytes <= partBytesMax) return [items]
-  const count = items.length <= itemsMax ? items.length : Math.ceil(items.length / Math.ceil(items.length / partItems))
+  if (items.length <= min || items.length <= max && bytes <= partBytesMax) return [items]
+  const count = items.length <= max ? items.length : Math.ceil(items.length / Math.ceil(items.length / partItems))
   const parts: Item[][] = []
   let partBytes = 0
   for (const item of items) {
     const last = parts.at(-1)
-    if (last === undefined || last.length >= count || partBytes + bytesOf(item) > partBytesMax) {
+    const isFull = last === undefined || last.length >= count
+      || last.length >= min && partBytes + bytesOf(item) > partBytesMax
+    if (isFull) {
       parts.push([item])
       partBytes = 0
-    } else last.push(item)
+    } else last!.push(item)
     partBytes += bytesOf(item)
   }
   return parts

@@ -1,10 +1,10 @@
 import { compareUtf8, type IndexDefinition, mapBounded } from '@sectional/core'
 import type { IndexKeys } from './index-keys.ts'
 import type { Indexer } from './indexer.ts'
-import { type IndexSource, rowBytes, type StoredRow } from './row-reader.ts'
+import type { IndexSource, StoredRow } from './row-reader.ts'
 import { readRun, RowTree, type Run } from './row-tree.ts'
 import { RowValues } from './row-values.ts'
-import { divided, encodePage, pageEntriesMax, runRowsMax, type Summary, summaryBytes } from './summary-page.ts'
+import { dividedEntries, dividedRows, encodePage, type Summary } from './summary-page.ts'
 
 /** The new value of the row at a place; null removes the row. */
 export interface RowChange { readonly place: string; readonly value: Uint8Array | null }
@@ -59,7 +59,7 @@ export async function updateSummaries(
         // All entries of an empty page but the first one were removed before, and the first one begins where it does.
         for (let child = level - 1; child >= 1; child--) pages.set(keys.page(child, empty), null)
       }
-      return { place, lists: divided(kept, pageEntriesMax, summaryBytes) }
+      return { place, lists: dividedEntries(kept) }
     })
     for (const list of divisions.flatMap(({ lists }) => lists)) {
       pages.set(keys.page(level, list[0]!.place), encodePage(list))
@@ -109,7 +109,7 @@ async function replaceRuns(
   { source, keys }: SummaryParts, values: RowValues, runs: readonly ChangedRun[],
 ): Promise<Replacements> {
   const lists = await mapBounded(runs, readsMax, async run =>
-    divided(merged(await readRun(source, keys, run), run.changes), runRowsMax, rowBytes))
+    dividedRows(merged(await readRun(source, keys, run), run.changes)))
   const reduced = (await values.ofRows(lists.flat())).values()
   return new Map(runs.map(({ from }, at): [string, readonly Summary[]] => [from, lists[at]!.map((rows, index) =>
     ({ place: index === 0 ? from : rows[0]!.place, count: rows.length, value: reduced.next().value! }))]))
@@ -120,7 +120,7 @@ async function addRoots(
   keys: IndexKeys, values: RowValues, pages: Map<string, Uint8Array | null>, height: number,
   below: readonly Summary[],
 ): Promise<number> {
-  const lists = divided(below, pageEntriesMax, summaryBytes)
+  const lists = dividedEntries(below)
   for (const list of lists) pages.set(keys.page(height + 1, list[0]!.place), encodePage(list))
   if (lists.length === 1) return height + 1
   return addRoots(keys, values, pages, height + 1, await summarise(values, lists))

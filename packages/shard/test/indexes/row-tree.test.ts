@@ -14,7 +14,7 @@ import { RowList } from '../../src/indexes/row-list.ts'
 import { RowTree } from '../../src/indexes/row-tree.ts'
 import { RowValues } from '../../src/indexes/row-values.ts'
 import { buildSummaries } from '../../src/indexes/summary-build.ts'
-import { runRowsMax } from '../../src/indexes/summary-page.ts'
+import { partBytesMax, runRowsMax } from '../../src/indexes/summary-page.ts'
 import { type RowChange, updateSummaries } from '../../src/indexes/summary-update.ts'
 
 const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: 'concatenate', options: {} }
@@ -181,6 +181,19 @@ describe('summaries of rows', () => {
       expect(reads).to.be.below(2 * runRowsMax + 8)
     }
   }).timeout(20_000)
+
+  it('have fewer pages on each level, also when a reduced value is larger than a page may be', async () => {
+    const rows = await Rows.open()
+    await rows.apply(new Map([[placeOf(0, 0), 'first']]))
+    await rows.build()
+    for (let round = 1; round <= 4; round++) {
+      const value = String(round).repeat(partBytesMax)
+      await rows.apply(new Map(Array.from({ length: 2 * round }, (_, at) => [placeOf(at, round), value])))
+      await rows.check(firstPlace, placesEnd)
+      await rows.check(placeOf(1, 0), placeOf(3, 0))
+    }
+    expect(rows.height).to.be.at.most(6)
+  })
 
   it('keep no pages of rows that were removed', async () => {
     const rows = await Rows.open()
