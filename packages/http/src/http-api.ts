@@ -69,6 +69,8 @@ export interface HttpApiParts {
 export interface HttpApi {
   /** The function that the HTTP listener calls for each request. */
   readonly handler: HttpHandler
+  /** Ends every feed that is open now with a complete response. */
+  endFeeds(): void
   /** Answers new requests with 503. Resolves when the running requests and the batched writes have ended. */
   stop(): Promise<void>
 }
@@ -127,6 +129,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const setup = new SingleNodeSetup({ ...services, clock, log: runtime.log })
   return {
     handler: exchange => { pipeline.start(hosts.resolve(exchange)) },
+    endFeeds: () => feeds.endAll(),
     stop: async () => {
       unsubscribe()
       feeds.stop()

@@ -13,14 +13,17 @@ import {
   answerNodeQuestion, AuditStream, createHttpApi, definitionsOf, httpDeclarations, type NodeInformation,
 } from '@sectional/http'
 import { createPeerNetwork, type RpcLimits, type SealFrames } from '@sectional/rpc'
-import type { HttpServer, Runtime } from '@sectional/runtime'
+import type { HttpAddress, HttpServer, Runtime } from '@sectional/runtime'
 import { reduceDeclarations, ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
 import type { IndexReplica, NodeQuestion, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
+import { addressProblem } from './configuration/listening-addresses.ts'
 import type { LiveConfiguration } from './configuration/live-configuration.ts'
-import type { NodeOptions } from './configuration/node-options.ts'
+import { apiAddresses, type NodeOptions } from './configuration/node-options.ts'
+import type { Settings } from './configuration/settings.ts'
 import { auditClusterChanges, auditUserDatabase } from './information/cluster-audit.ts'
 import { SharedSettings } from './configuration/shared-settings.ts'
+import { ApiServers } from './hosting/api-servers.ts'
 import { HostedReplicas } from './hosting/hosted-replicas.ts'
 import { javascriptViews, type ViewFunctions } from './hosting/javascript-views.ts'
 import { createNodeInformation } from './information/node-information.ts'
@@ -104,8 +107,7 @@ class ComposedNode implements Node {
   readonly #closers: (() => Promise<void>)[] = []
   #control: ControlPlaneNode | undefined
   #coordinator: Coordinator | undefined
-  #http: HttpServer | undefined
-  #https: HttpServer | undefined
+  #servers: ApiServers | undefined
   #opening: Promise<void> | undefined
   #stopping: Promise<void> | undefined
 
@@ -128,13 +130,14 @@ class ComposedNode implements Node {
   }
 
   get http(): HttpServer['address'] {
-    if (this.#http === undefined) throw new Error('the node is not started')
-    return this.#http.address
+    const http = this.#servers?.addresses[0]
+    if (http === undefined) throw new Error('the node is not started')
+    return http
   }
 
   get https(): HttpServer['address'] | null {
-    if (this.#http === undefined) throw new Error('the node is not started')
-    return this.#https?.address ?? null
+    if (this.#servers === undefined) throw new Error('the node is not started')
+    return this.#servers.addresses[1] ?? null
   }
 
   async start(): Promise<void> {
@@ -363,15 +366,29 @@ class ComposedNode implements Node {
       runtime: this.#runtime, control, coordinator, databaseEvents, configuration, nodeInformation,
       options: this.#liveOptions, clusterSecret: options.cluster.secret ?? '', audit: this.#audit,
     })
-    const servers: HttpServer[] = []
-    this.#closers.push(async () => {
-      const closed = servers.map(server => server.close(options.shutdownGraceMs))
-      await api.stop()
-      await Promise.all(closed)
+    const { http, log } = this.#runtime
+    const servers = new ApiServers({
+      http, log, handler: api.handler, graceMs: options.shutdownGraceMs, endFeeds: () => api.endFeeds(),
+      onLost: this.#parts.onFatal,
     })
-    const { http } = this.#runtime
-    servers.push(this.#http = await http.listen(options.http, api.handler))
-    if (options.https === null) return
-    servers.push(this.#https = await http.listen({ ...options.https, encrypted: true }, api.handler))
+    this.#closers.push(async () => {
+      const closed = servers.close()
+      await api.stop()
+      await closed
+    })
+    const opened = servers.open(this.#apiAddresses(configuration.settings()))
+    const unsubscribe = configuration.applyFirst(async settings => {
+      await opened
+      await servers.move(this.#apiAddresses(settings)).catch((error: Error) => { throw addressProblem(error) })
+    })
+    this.#closers.push(async () => { unsubscribe() })
+    await opened
+    this.#servers = servers
+  }
+
+  /** HTTPS is switched on and off at a start only. */
+  #apiAddresses(settings: Settings): readonly HttpAddress[] {
+    const { http, https } = apiAddresses(settings)
+    return this.#parts.options.https === null ? [http] : [http, { ...https, encrypted: true }]
   }
 }

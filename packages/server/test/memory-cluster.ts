@@ -8,7 +8,7 @@ import { nodeOptions } from '../src/configuration/node-options.ts'
 import { createNode, type Node, type NodeSeams } from '../src/node.ts'
 
 const secret = 'a secret of more than thirty-two characters'
-const passwordHash = `-pbkdf2:sha256-${pbkdf2Sync('password', 'salt', 1, 32, 'sha256').toString('hex')},salt,1`
+export const passwordHash = `-pbkdf2:sha256-${pbkdf2Sync('password', 'salt', 1, 32, 'sha256').toString('hex')},salt,1`
 const stepMs = 20
 const stepsMax = 5000
 
@@ -28,7 +28,7 @@ export class MemoryCluster {
   readonly #seams: NodeSeams
   readonly #settings: readonly string[]
 
-  /** @param settings additional lines of the configuration of each node */
+  /** @param settings additional lines of the configuration of each node, which a reload reads again */
   constructor(count: number, seams: NodeSeams = {}, settings: readonly string[] = []) {
     this.#seams = seams
     this.#settings = settings
@@ -46,14 +46,14 @@ export class MemoryCluster {
   async make(number: number): Promise<Life> {
     const name = this.names[number - 1]!
     const seeds = this.names.map((_, index) => `host${index + 1}:9000`).join(',')
-    const ini = [
+    const ini = (): string => [
       '[node]', `name = ${name}`,
       '[cluster]', 'port = 9000', `bind_address = host${number}`, `advertised_address = host${number}:9000`,
       `seedlist = ${seeds}`, `secret = ${secret}`,
       '[admins]', `admin = ${passwordHash}`, ...this.#settings, '',
     ].join('\n')
     const configuration = await LiveConfiguration.load(
-      { read: async () => [{ name: 'local.ini', text: ini }], write: async () => {} }, {},
+      { read: async () => [{ name: 'local.ini', text: ini() }], write: async () => {} }, {},
     )
     const runtime = createMemoryRuntime({
       node: `host${number}`, clock: this.clock, hub: this.hub, disk: this.#disks[number - 1],

@@ -29,9 +29,13 @@ export class MemoryHttpListener implements HttpListener {
   async listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer> {
     if (this.#revoked) throw new Error('the listener was revoked')
     const port = address.port === 0 ? this.#nextPort++ : address.port
-    if (this.#servers.has(port)) throw new Error(`${address.host}:${port} cannot be bound: it is in use`)
-    const server = new MemoryHttpServer({ ...address, port }, handler, this.#clock, () => {
-      this.#servers.delete(port)
+    if (this.#servers.has(port)) {
+      const cause = Object.assign(new Error('it is in use'), { code: 'EADDRINUSE' })
+      throw new Error(`${address.host}:${port} cannot be bound: ${cause.message}`, { cause })
+    }
+    const server: MemoryHttpServer = new MemoryHttpServer({ ...address, port }, handler, this.#clock, () => {
+      // A later server may have the port while the requests of this one end.
+      if (this.#servers.get(port) === server) this.#servers.delete(port)
     })
     this.#servers.set(port, server)
     this.#live.add(server)

@@ -3,7 +3,7 @@
  * simulator.
  */
 export interface HttpListener {
-  /** @throws Error that names the address when it cannot be bound */
+  /** @throws Error that names the address when it cannot be bound; its cause has the code of the system */
   listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer>
   /**
    * Closes connections whose clients have taken nothing of an answer for some seconds. Call it when the node is
@@ -21,7 +21,10 @@ export interface HttpAddress {
 
 export interface HttpServer {
   readonly address: { readonly host: string; readonly port: number }
-  /** Stops accepting, lets running requests finish for at most `graceMs`, then cuts them. */
+  /**
+   * Stops accepting at once, so that another server may have the address. Lets running requests finish for at most
+   * `graceMs`, then cuts them.
+   */
   close(graceMs: number): Promise<void>
 }
 

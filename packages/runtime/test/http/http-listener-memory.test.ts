@@ -55,6 +55,19 @@ describe('MemoryHttpListener', () => {
     await closed
   })
 
+  it('keeps a later server on the port of one that is cut when its grace time has passed', async () => {
+    const clock = new ManualClock()
+    const listener = new MemoryHttpListener(clock)
+    const server = await listener.listen({ host: 'node', port: 5984 }, () => {})
+    const outcome = listener.inject({ target: '/' }).catch(error => error.message)
+    const closed = server.close(100)
+    await listener.listen({ host: 'other', port: 5984 }, exchange => exchange.send(200, {}, ''))
+    await clock.advance(100)
+    await closed
+    expect(await outcome).to.equal('the server is gone')
+    expect((await listener.inject({ target: '/' }, 5984)).status).to.equal(200)
+  })
+
   it('lets a client stop reading a stream', async () => {
     const listener = new MemoryHttpListener()
     const exchanges: HttpExchange[] = []

@@ -13,6 +13,8 @@ const zoneForm = /%[\w.-]{1,32}$/
 /** The word of CouchDB for all addresses. */
 const allAddresses = 'any'
 const allAddressesHost = '::'
+/** The hosts that stand for all addresses of the machine. */
+export const wildcardHosts: readonly string[] = ['0.0.0.0', allAddressesHost]
 
 const listeningHosts = 'an IPv4 address, an IPv6 address without brackets, or the name of a host is allowed, without a '
   + 'port; 0.0.0.0 is all addresses of IPv4, and :: or any all of both'

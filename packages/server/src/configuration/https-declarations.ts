@@ -64,14 +64,14 @@ export const httpsDeclarations = {
   /** Empty: that of HTTP. */
   host: option('ssl/bind_address', optionalHost, {
     default: '',
-    effect: 'restart',
+    effect: 'live',
     filesOnly: true,
     help: 'Address on which the API is served by HTTPS. Empty: chttpd/bind_address.',
   }),
 
   port: option('ssl/port', integer({ min: 0, max: 65_535 }), {
     default: 6984,
-    effect: 'restart',
+    effect: 'live',
     filesOnly: true,
     help: 'Port of HTTPS.',
   }),

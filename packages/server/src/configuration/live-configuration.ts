@@ -77,6 +77,7 @@ export class LiveConfiguration implements Configuration {
   readonly #live: LiveOptions<OptionTable>[] = []
   #beforeReload: (own: EditableSettings, replace: ReplaceInFiles) => Promise<void> = () => Promise.resolve()
   #beforeSet: (section: string, key: string, value: string) => Promise<void> = () => Promise.resolve()
+  #apply: (settings: Settings) => Promise<void> = () => Promise.resolve()
   /** Settles when the last change has ended. Changes are made one after the other, so that files and memory agree. */
   #lastChange: Promise<unknown> = Promise.resolve()
 
@@ -153,7 +154,9 @@ export class LiveConfiguration implements Configuration {
       if (persist) unsaved.delete(name)
       else if (!hasSetting(this.#own, section, key)) unsaved.add(name)
       this.#checkAccess({ own, unsaved }, `${name}: `)
-      if (persist) await this.#writeChange(section, key, value)
+      await this.#applyChange({ own }, `${name}: `, async () => {
+        if (persist) await this.#writeChange(section, key, value)
+      })
       this.#unsaved = unsaved
       this.#become(own)
     })
@@ -186,13 +189,16 @@ export class LiveConfiguration implements Configuration {
       }
       this.#checkStart(own, section, key)
       this.#checkAccess({ own }, `${section}/${key}: `)
-      if (persist) await this.#writeChange(section, key, null)
+      await this.#applyChange({ own }, `${section}/${key}: `, async () => {
+        if (persist) await this.#writeChange(section, key, null)
+      })
       this.#become(own)
     })
   }
 
   /**
-   * Reads the files again. If a value is wrong, or `beforeReload` or the files refuse, nothing changes.
+   * Reads the files again. If a value is wrong or cannot be applied, or `beforeReload` or the files refuse, nothing
+   * changes.
    *
    * @throws ApiError `bad_request` with the file, line, option and limit of each wrong value
    */
@@ -209,6 +215,7 @@ export class LiveConfiguration implements Configuration {
       const [defaults, unsaved] = [defaultSettings(contents), new Set<string>()]
       this.#checkAccess({ defaults, own, unsaved }, 'Nothing was reloaded: ')
       await this.#beforeReload(own, (section, key, value) => this.#replaceInFiles(section, key, value))
+      await this.#applyChange({ defaults, own }, 'Nothing was reloaded: ')
       this.#defaults = defaults
       this.#unsaved = unsaved
       this.#become(own)
@@ -226,6 +233,16 @@ export class LiveConfiguration implements Configuration {
   /** Sets the function that sees each change of `set` to this node before it is made, and refuses it by an ApiError. */
   beforeSet(check: (section: string, key: string, value: string) => Promise<void>): void {
     this.#beforeSet = check
+  }
+
+  /**
+   * Sets the function that applies what has to succeed before a change of this node is stored. When it rejects, the
+   * change is refused with the message of its error. When a change cannot be stored, it is called with the settings in
+   * effect. Returns a function that unsubscribes it.
+   */
+  applyFirst(apply: (settings: Settings) => Promise<void>): () => void {
+    this.#apply = apply
+    return () => { this.#apply = () => Promise.resolve() }
   }
 
   onChange(listener: () => void): () => void {
@@ -326,6 +343,25 @@ export class LiveConfiguration implements Configuration {
       if (problem !== null && accessProblem(view(before)) === null) {
         throw new ApiError('bad_request', prefix + problem)
       }
+    }
+  }
+
+  /** @throws ApiError `bad_request` when a change cannot be applied */
+  async #applyChange(
+    changes: Pick<Partial<Layers>, 'defaults' | 'own'>, prefix: string, store?: () => Promise<void>,
+  ): Promise<void> {
+    const { defaults = this.#defaults, own = this.#own } = changes
+    try {
+      await this.#apply(effectiveSettings(defaults, this.#shared, own))
+    } catch (error) {
+      throw new ApiError('bad_request', `${prefix}${(error as Error).message}`, { cause: error })
+    }
+    try {
+      await store?.()
+    } catch (error) {
+      // The change is refused because of the first error; the function reports a second one itself.
+      await this.#apply(this.#settings).catch(() => undefined)
+      throw error
     }
   }
 

@@ -100,13 +100,13 @@ export const nodeDeclarations = {
 
   httpHost: option('chttpd/bind_address', host, {
     default: '127.0.0.1',
-    effect: 'restart',
+    effect: 'live',
     help: 'Address on which the HTTP API listens.',
   }),
 
   httpPort: option('chttpd/port', port, {
     default: 5984,
-    effect: 'restart',
+    effect: 'live',
     help: 'Port of the HTTP API.',
   }),
 }
@@ -137,6 +137,6 @@ export const processDeclarations = {
   shutdownGraceMs: option('limits/shutdown_grace_ms', integer({ min: 0, max: 600_000, unit: 'milliseconds' }), {
     default: 5_000,
     effect: 'restart',
-    help: 'Time that running requests have to finish when the node stops.',
+    help: 'Time that running requests have to finish when the node stops, or when its address is changed.',
   }),
 }

@@ -6,7 +6,7 @@ import { controlDeclarations } from '@sectional/cluster'
 import type { OptionValues } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
 import { compactionDeclarations, indexDeclarations, type CompactionOptions, type IndexOptions } from '@sectional/shard'
-import { formatAddress, parseAddress, type Address } from './address.ts'
+import { formatAddress, parseAddress, wildcardHosts, type Address } from './address.ts'
 import { httpsDeclarations } from './https-declarations.ts'
 import { nodeDeclarations, processDeclarations, secretLengthMin } from './node-declarations.ts'
 import { ConfigurationError, parseOptions, type Settings } from './settings.ts'
@@ -42,6 +42,13 @@ const serverDeclarations = { ...nodeDeclarations, ...processDeclarations, ...con
 
 type ServerOptions = OptionValues<typeof serverDeclarations>
 
+/** The addresses of the HTTP API. */
+export interface ApiAddresses {
+  readonly http: Address
+  /** Set also when the API is not served by HTTPS. */
+  readonly https: Address
+}
+
 /** @throws ConfigurationError that names section, key, value, the allowed values and a remedy */
 export function nodeOptions(settings: Settings): NodeOptions {
   const options = parseOptions(serverDeclarations, settings)
@@ -50,11 +57,12 @@ export function nodeOptions(settings: Settings): NodeOptions {
       + 'allowed, for instance node1@127.0.0.1', nodeDeclarations.name)
   }
   checkIterations(settings)
+  const { http, https } = apiAddresses(settings)
   return Object.freeze({
     name: options.name,
     zone: options.zone === '' ? null : options.zone,
-    http: Object.freeze({ host: options.httpHost, port: options.httpPort }),
-    https: httpsAddress(options, settings),
+    http,
+    https: parseOptions(httpsDeclarations, settings).enabled ? https : null,
     cluster: clusterOptions(options),
     compaction: parseOptions(compactionDeclarations, settings),
     indexes: parseOptions(indexDeclarations, settings),
@@ -70,9 +78,14 @@ function checkIterations(settings: Settings): void {
     + 'no user could log in', least)
 }
 
-function httpsAddress({ httpHost }: ServerOptions, settings: Settings): Address | null {
-  const { enabled, host, port } = parseOptions(httpsDeclarations, settings)
-  return enabled ? Object.freeze({ host: host === '' ? httpHost : host, port }) : null
+/** @throws ConfigurationError for a value that its option refuses */
+export function apiAddresses(settings: Settings): ApiAddresses {
+  const { httpHost, httpPort } = parseOptions(nodeDeclarations, settings)
+  const { host, port } = parseOptions(httpsDeclarations, settings)
+  return {
+    http: Object.freeze({ host: httpHost, port: httpPort }),
+    https: Object.freeze({ host: host === '' ? httpHost : host, port }),
+  }
 }
 
 function clusterOptions(options: ServerOptions): ClusterOptions {
@@ -80,7 +93,7 @@ function clusterOptions(options: ServerOptions): ClusterOptions {
   const listen = Object.freeze({ host: options.clusterHost, port: options.clusterPort })
   const advertised = formatAddress(advertisedAddress ?? listen)
   for (const seed of seeds) checkSeed(seed)
-  if (advertisedAddress === null && ['0.0.0.0', '::'].includes(listen.host) && seeds.length > 0) {
+  if (advertisedAddress === null && wildcardHosts.includes(listen.host) && seeds.length > 0) {
     throw new ConfigurationError(`[cluster] advertised_address is empty: other nodes cannot dial ${listen.host}; `
       + 'set it to the host:port under which they reach this node', nodeDeclarations.advertisedAddress)
   }
