@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeCertificate } from '../src/command-line/certificate-authority.ts'
-import { prepareCluster } from '../src/command-line/cluster-folder.ts'
+import { apiOf, prepareCluster } from '../src/command-line/cluster-folder.ts'
 import type { ClusterRequest } from '../src/command-line/cluster-record.ts'
 import { StartError } from '../src/command-line/flags.ts'
 import { folderProblem } from '../src/command-line/folder-problem.ts'
@@ -76,6 +76,17 @@ describe('the data folder of a local cluster', () => {
       await running.lock.release()
     })
   }
+
+  it('has the addresses of the API, which the own files of a node may have changed', async () => {
+    const { nodes: [first, second], lock } = await prepareCluster(folder, plain, allFree)
+    expect((await apiOf(first!, {})).http).to.deep.equal({ host: '127.0.0.1', port: 7000 })
+    mkdirSync(join(second!.folder, 'local.d'))
+    const changes = join(second!.folder, 'local.d', 'changed-over-http.ini')
+    writeFileSync(changes, '[chttpd]\nport = 7100\nbind_address = any\n[ssl]\nbind_address = 10.0.0.1\n')
+    const { http, https } = await apiOf(second!, { SECTIONAL_SSL__PORT: '7200' })
+    expect([http, https]).to.deep.equal([{ host: '127.0.0.1', port: 7100 }, { host: '10.0.0.1', port: 7200 }])
+    await lock.release()
+  })
 
   it('is emptied by a fresh start, which checks the ports of the nodes that it removes too', async () => {
     await kept()

@@ -3,7 +3,9 @@ import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { resolve } from 'node:path'
-import { prepareCluster, type ClusterPlan, type PlannedNode } from './cluster-folder.ts'
+import { formatAddress } from '../configuration/address.ts'
+import { ConfigurationError } from '../configuration/settings.ts'
+import { apiOf, prepareCluster, type ClusterPlan, type PlannedNode } from './cluster-folder.ts'
 import { administratorVariable, chooseAdministrator } from './administrator-choice.ts'
 import { StartError, UsageError, integerFlag, parseFlags } from './flags.ts'
 import { NodeProcess } from './node-process.ts'
@@ -98,19 +100,25 @@ async function announceWhenReady({ administrator, nodes, authority }: ClusterPla
   }
   if (stop.asked) return
   console.log(`Sectional is ready (${((performance.now() - startedAt) / 1000).toFixed(1)} s):`)
-  for (const { name, httpPort, httpsPort } of nodes) {
-    const secure = httpsPort === null ? '' : `   https://127.0.0.1:${httpsPort}`
-    console.log(`  ${name.padEnd(18)} http://127.0.0.1:${httpPort}${secure}`)
+  for (const node of nodes) {
+    const { http, https } = await apiOf(node, process.env)
+    const secure = node.httpsPort === null ? '' : `   https://${formatAddress(https)}`
+    console.log(`  ${node.name.padEnd(18)} http://${formatAddress(http)}${secure}`)
   }
   if (authority !== null) console.log(`Certificate for clients of HTTPS (curl --cacert): ${authority}`)
   console.log(`Administrator: ${administrator.name}   password: ${administrator.password}`)
   console.log('Ctrl-C stops the cluster; its data is kept.')
 }
 
-function isUp(node: PlannedNode): Promise<boolean> {
+async function isUp(node: PlannedNode): Promise<boolean> {
+  const target = await apiOf(node, process.env).catch((error: unknown) => {
+    if (error instanceof ConfigurationError) return null
+    throw error
+  })
+  // A node with a wrong setting does not start. Its process reports the setting.
+  if (target === null) return false
   return new Promise(resolve => {
-    const target = { host: '127.0.0.1', port: node.httpPort, path: '/_up' }
-    const request = get({ ...target, timeout: requestMsMax, agent: false }, response => {
+    const request = get({ ...target.http, path: '/_up', timeout: requestMsMax, agent: false }, response => {
       response.resume()
       resolve(response.statusCode === 200)
     })

@@ -5,10 +5,13 @@
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeDirectory } from '@sectional/runtime'
+import { wildcardHosts, type Address } from '../configuration/address.ts'
 import { editIni } from '../configuration/ini-file.ts'
+import { LiveConfiguration } from '../configuration/live-configuration.ts'
+import { apiAddresses, type ApiAddresses } from '../configuration/node-options.ts'
 import { httpsPortDistance, nextRecord, readRecord, recordName } from './cluster-record.ts'
 import type { Administrator, ClusterRecord, ClusterRequest } from './cluster-record.ts'
-import { changesPath } from './configuration-folder.ts'
+import { changesPath, ConfigurationFolder } from './configuration-folder.ts'
 import { writeDurably } from './durable-file.ts'
 import { lockFolder, type FolderLock } from './folder-lock.ts'
 import { folderProblem } from './folder-problem.ts'
@@ -75,6 +78,22 @@ export async function prepareCluster(
     await lock.release()
     throw folderProblem(error, `${folder} cannot be prepared`)
   }
+}
+
+/**
+ * Returns where this machine reaches the API of a node, which may have other addresses than the plan in its own files.
+ * @throws ConfigurationError for a wrong setting
+ */
+export async function apiOf(
+  node: PlannedNode, environment: Readonly<Record<string, string | undefined>>,
+): Promise<ApiAddresses> {
+  const configuration = await LiveConfiguration.load(new ConfigurationFolder(node.configuration), environment)
+  const { http, https } = apiAddresses(configuration.settings())
+  return { http: reachable(http), https: reachable(https) }
+}
+
+function reachable({ host, port }: Address): Address {
+  return { host: wildcardHosts.includes(host) ? '127.0.0.1' : host, port }
 }
 
 function makeFolder(folder: string): void {
