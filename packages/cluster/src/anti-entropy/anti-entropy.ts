@@ -186,10 +186,11 @@ export class AntiEntropy {
 
   #stateChanged(state: ClusterState): void {
     const { added, changed, removed } = this.#shards.update(state)
-    for (const { key } of removed) {
+    for (const { key, id } of removed) {
       this.#awaited.delete(key)
       this.#catchUp.disappeared(key)
       this.#schedule.forgetShard(key)
+      if (this.#shards.isAlone(id)) this.#acceptAlone(id)
     }
     if (removed.length > 0) this.#passes.forgetShards(key => this.#shards.get(key) !== undefined)
     for (const { key } of added) this.#awaited.add(key)
@@ -208,8 +209,7 @@ export class AntiEntropy {
     for (const [key, id] of this.#inherited) {
       if (!this.#shards.isAlone(id)) continue
       this.#inherited.delete(key)
-      this.#parts.local.compared(id)
-      this.#parts.local.setCatchingUp(id, false)
+      this.#acceptAlone(id)
     }
     for (const key of this.#awaited) {
       const shard = this.#shards.get(key)
@@ -220,6 +220,12 @@ export class AntiEntropy {
         this.#schedule.pushWithin(key, this.#options.pushQuietMs, this.#now())
       } else this.#catchUp.appeared(shard)
     }
+  }
+
+  /** Without other replicas there is nobody to catch up with. */
+  #acceptAlone(id: ShardId): void {
+    this.#parts.local.compared(id)
+    this.#parts.local.setCatchingUp(id, false)
   }
 
   #committed(id: ShardId): void {

@@ -232,8 +232,9 @@ export class CatchUp {
 
   #accept(shard: HostedShard): void {
     const progress = this.#progress.get(shard.key)
-    if (progress === undefined || progress.decliningSince === null) return
+    if (progress === undefined) return
     progress.decliningSince = null
+    // Also a replica whose shard disappeared from this node for a time may still decline.
     this.#parts.local.setCatchingUp(shard.id, false)
   }
 

@@ -73,9 +73,11 @@ export class HostedShards {
     return count
   }
 
-  /** Returns true when the shard's database is known and no other node has a replica of the shard. */
+  /** Returns true when the shard's database is known and only this node has a replica of the shard. */
   isAlone(id: ShardId): boolean {
-    return DatabaseMap.withIncarnation(this.#databases, id.incarnation) !== undefined && !this.#shards.has(shardKey(id))
+    const db = DatabaseMap.withIncarnation(this.#databases, id.incarnation)
+    const record = db?.shards.find(({ range }) => range.begin === id.range.begin && range.end === id.range.end)
+    return record?.replicas.every(({ node }) => node === this.#node) ?? false
   }
 
   all(): IterableIterator<HostedShard> {

@@ -4,6 +4,8 @@ import type { RefillTask } from '../../src/anti-entropy/refills.ts'
 import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 import type { WorldOptions } from '../replica-world.ts'
 
+interface ReplicaPlace { readonly node: string; readonly filling: boolean }
+
 class Running {
   readonly world: ReplicaWorld
   readonly drivers = new Map<string, AntiEntropy>()
@@ -343,6 +345,45 @@ describe('catching up', () => {
     await running.storeOn('b', 'x')
     await running.world.clock.advance(100_000)
     expect(await running.holders('x'), 'it is still pulled from').to.include('a')
+  })
+
+  it('ends when the other replicas are removed, and also after one was added again', async () => {
+    running = new Running({ nodes: ['a', 'b'], n: 2 })
+    const { world } = running
+    const [shard] = world.db.shards
+    const place = (...replicas: readonly ReplicaPlace[]): void => {
+      world.setDatabase({ ...world.db, shards: [{ ...shard!, replicas }] })
+    }
+    const [a, b] = ['a', 'b'].map(node => ({ node, filling: false })) as [ReplicaPlace, ReplicaPlace]
+    running.start('a', 'b')
+    world.cut('a', 'b')
+    await world.clock.advance(5_000)
+    expect(world.store('a').catchingUp).to.equal(true)
+    place(a)
+    await world.clock.advance(5_000)
+    expect(world.store('a').catchingUp).to.equal(false)
+    world.heal()
+    place(a, { ...b, filling: true })
+    await world.clock.advance(100_000)
+    place(a, b)
+    await world.clock.advance(100_000)
+    expect(world.store('a').catchingUp).to.equal(false)
+  })
+
+  it('ends although the shard was not on the node for a time', async () => {
+    running = new Running({ nodes: ['a', 'b', 'c'], n: 2 })
+    const { world } = running
+    const { db } = world
+    running.start('a', 'b', 'c')
+    world.cut('a', 'b')
+    await world.clock.advance(5_000)
+    expect(world.store('a').catchingUp).to.equal(true)
+    world.setDatabase({ ...db, shards: [{ ...db.shards[0]!, replicas: [{ node: 'b', filling: false }] }] })
+    await world.clock.advance(5_000)
+    world.heal()
+    world.setDatabase(db)
+    await world.clock.advance(100_000)
+    expect(world.store('a').catchingUp).to.equal(false)
   })
 
   it('declines after a coordinator has reported a missed write, until it has every change of its peers', async () => {
