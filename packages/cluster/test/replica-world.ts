@@ -13,7 +13,7 @@ import { AntiEntropy } from '../src/anti-entropy/anti-entropy.ts'
 import type { AntiEntropyOptions } from '../src/anti-entropy/anti-entropy-options.ts'
 import type { ClusterState, DatabaseRecord } from '../src/control/cluster-state.ts'
 import type { DesignDocumentOptions } from '../src/design-documents/design-document-options.ts'
-import type { CommitListener } from '../src/replicas/local-replicas.ts'
+import type { CommitListener, DamageListener } from '../src/replicas/local-replicas.ts'
 import { createCoordinator } from '../src/coordinator-node.ts'
 import type { CoordinatorNode, CoordinatorParts } from '../src/coordinator-node.ts'
 import type { CoordinatorOptions } from '../src/contracts/coordinator-options.ts'
@@ -53,6 +53,10 @@ export class ReplicaWorld {
   readonly faults = new Map<string, Fault>()
   readonly metrics = new Map<string, TestMetrics>()
   readonly filledReports: string[] = []
+  /** Called when a node reports that a replica is filled, or damaged, and when it rebuilds a replica. */
+  onFilled: () => Promise<void> = async () => {}
+  onDamaged: () => Promise<boolean> = async () => false
+  onRebuild: () => void = () => {}
   /** Replicas (`node shard`) whose process did not stop in order. */
   readonly uncompared = new Set<string>()
   /** Largest number of turns of the event loop that a remote call takes in each direction; drawn at random. */
@@ -66,6 +70,7 @@ export class ReplicaWorld {
   readonly #random: SeededRandom
   readonly #replicas = new Map<string, Map<string, MemoryShardReplica>>()
   readonly #commitListeners = new Map<string, Set<CommitListener>>()
+  readonly #damageListeners = new Map<string, Set<DamageListener>>()
   readonly #missedListeners = new Map<string, Set<(shard: ShardId) => void>>()
   readonly #linkListeners = new Map<string, Set<(peer: { readonly node: string }, up: boolean) => void>>()
   readonly #stateListeners = new Set<(state: ClusterState) => void>()
@@ -90,6 +95,7 @@ export class ReplicaWorld {
     }
     for (const node of this.nodes) {
       this.#commitListeners.set(node, new Set())
+      this.#damageListeners.set(node, new Set())
       this.#missedListeners.set(node, new Set())
       this.#linkListeners.set(node, new Set())
       this.#replicas.set(node, new Map())
@@ -132,6 +138,14 @@ export class ReplicaWorld {
   store(node: string, shardIndex = 0): MemoryShardReplica {
     const { incarnation, shards } = this.db
     return this.#replicas.get(node)!.get(shardKey({ incarnation, range: shards[shardIndex]!.range }))!
+  }
+
+  /** Lets a node notice that a record of its replica is damaged. */
+  damage(node: string, shardIndex = 0): void {
+    const { incarnation, shards } = this.db
+    for (const listener of this.#damageListeners.get(node)!) {
+      listener.damagedReplica({ incarnation, range: shards[shardIndex]!.range })
+    }
   }
 
   isConnected(from: string, to: string): boolean {
@@ -193,10 +207,11 @@ export class ReplicaWorld {
           this.#stateListeners.add(listener)
           return () => { this.#stateListeners.delete(listener) }
         },
-        replicaDamaged: async () => false,
-        replicaFilled: async (incarnation, range, filled) => { this.filledReports.push(
-          `${incarnation} ${range.begin} ${filled}`,
-        ) },
+        replicaDamaged: () => this.onDamaged(),
+        replicaFilled: (incarnation, range, filled) => {
+          this.filledReports.push(`${incarnation} ${range.begin} ${filled}`)
+          return this.onFilled()
+        },
       },
       replicas: this.directory(node),
       local: {
@@ -204,11 +219,11 @@ export class ReplicaWorld {
           .filter(shard => hosted.has(shardKey(shard))),
         replica: shard => hosted.get(shardKey(shard)),
         setCatchingUp: (shard, catchingUp) => { hosted.get(shardKey(shard))!.catchingUp = catchingUp },
-        onDamage: () => () => {},
+        onDamage: listener => subscribe(this.#damageListeners.get(node)!, listener),
         isUncompared: shard => this.uncompared.has(`${node} ${shardKey(shard)}`),
         compared: shard => { this.uncompared.delete(`${node} ${shardKey(shard)}`) },
         onMissed: listener => subscribe(this.#missedListeners.get(node)!, listener),
-        rebuild: async () => {},
+        rebuild: async () => { this.onRebuild() },
         onCommit: listener => this.onCommit(node, listener),
       },
       peers: { onChange: listener => subscribe(this.#linkListeners.get(node)!, listener) },

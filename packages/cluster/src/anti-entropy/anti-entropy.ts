@@ -57,6 +57,8 @@ export class AntiEntropy {
   readonly #awaited = new Set<string>()
   /** Shards that were on this node's disk when it started. They may have missed writes. */
   readonly #inherited = new Map<string, ShardId>()
+  /** Reports of filled replicas whose outcome is not known yet, by shard. None rejects. */
+  readonly #filledReports = new Map<string, Promise<void>>()
   #tickTimer: Timer | undefined
   #periodicTimer: Timer | undefined
   #digestTimer: Timer | undefined
@@ -89,10 +91,7 @@ export class AntiEntropy {
       isConnected: node => replicas.isConnected(node),
       current: key => this.#shards.get(key),
       isDamaged: key => this.#repair.isDamaged(key),
-      reportFilled: async ({ db, record }) => {
-        await control.replicaFilled(db.incarnation, record.range, control.node)
-        this.#refills.filled()
-      },
+      reportFilled: shard => this.#reportFilled(shard),
       tryAgain: () => this.#armCatchUp(),
     })
     this.#periodicRound = new SlicedRound(runtime.clock, shard => {
@@ -103,7 +102,11 @@ export class AntiEntropy {
       clock: runtime.clock, log: runtime.log, local, replicas, signal: this.#abort.signal,
       retryMs: this.#options.repairRetryMs, callTimeoutMs: this.#options.callTimeoutMs,
       current: key => this.#shards.get(key),
-      reportDamaged: ({ db, record }) => control.replicaDamaged(db.incarnation, record.range, control.node),
+      reportDamaged: async ({ key, db, record }) => {
+        // The log must have an earlier report first: after the rebuild, it would make the replica count too early.
+        await this.#filledReports.get(key)
+        return await control.replicaDamaged(db.incarnation, record.range, control.node)
+      },
       onRebuilt: shard => this.#catchUp.rebuilt(shard),
     })
     this.#notices = new MissedNotices({
@@ -220,6 +223,17 @@ export class AntiEntropy {
         this.#schedule.pushWithin(key, this.#options.pushQuietMs, this.#now())
       } else this.#catchUp.appeared(shard)
     }
+  }
+
+  async #reportFilled({ key, db, record }: HostedShard): Promise<void> {
+    const { control } = this.#parts
+    const report = control.replicaFilled(db.incarnation, record.range, control.node)
+    const ended = report.catch(() => {}).finally(() => {
+      if (this.#filledReports.get(key) === ended) this.#filledReports.delete(key)
+    })
+    this.#filledReports.set(key, ended)
+    await report
+    this.#refills.filled()
   }
 
   /** Without other replicas there is nobody to catch up with. */

@@ -23,7 +23,10 @@ export interface ReplicaRepairParts {
   readonly signal: AbortSignal
   /** Returns the shard as it is in the current cluster state; undefined when no other node has a replica of it. */
   readonly current: (key: string) => HostedShard | undefined
-  /** Makes the cluster mark the replica as filling. Resolves to false when there is no replica to fill it from. */
+  /**
+   * Makes the cluster mark the replica as filling, after all that this node has reported about it. Resolves to false
+   * when there is no replica to fill it from.
+   */
   readonly reportDamaged: (shard: HostedShard) => Promise<boolean>
   /** Called after the replica was rebuilt with a new history: it must be filled. */
   readonly onRebuilt: (shard: HostedShard) => void
@@ -96,7 +99,8 @@ export class ReplicaRepair {
     const shard = current(key)
     // Without another replica there is nothing to fill the replica from.
     if (shard === undefined) return
-    if (!shard.filling && !await reportDamaged(shard)) return
+    // A replica that is being filled is reported, too: a report that it is filled may be on its way to the log.
+    if (!await reportDamaged(shard)) return
     // This node's coordinators follow its own metadata, so that must mark the replica as filling before the rebuild.
     const now = current(key)
     if (now?.filling !== true) return

@@ -487,6 +487,41 @@ describe('catching up', () => {
     await running.world.clock.advance(200_000)
   })
 
+  it('rebuilds a replica only after the log has the report that it was filled before', async () => {
+    running = new Running({ nodes: ['a', 'b', 'c'] })
+    const { world } = running
+    const [shard] = world.db.shards
+    const setFilling = (filling: boolean): void => {
+      const replicas = ['a', 'b', 'c'].map(node => ({ node, filling: node === 'c' && filling }))
+      world.setDatabase({ ...world.db, shards: [{ ...shard!, replicas }] })
+    }
+    const steps: string[] = []
+    const reported = Promise.withResolvers<void>()
+    world.onFilled = async () => {
+      if (steps.length > 0) return
+      await reported.promise
+      steps.push('filled')
+      setFilling(false)
+    }
+    world.onDamaged = async () => {
+      steps.push('damaged')
+      setFilling(true)
+      return true
+    }
+    world.onRebuild = () => { steps.push('rebuilt') }
+    setFilling(true)
+    running.start('a', 'b', 'c')
+    await world.clock.advance(10_000)
+    expect(world.filledReports.length).to.equal(1)
+    world.damage('c')
+    await world.clock.advance(10_000)
+    expect(steps).to.deep.equal([])
+    reported.resolve()
+    await world.clock.advance(10_000)
+    expect(steps).to.deep.equal(['filled', 'damaged', 'rebuilt'])
+    expect(world.filledReports.length, 'it is filled again').to.equal(2)
+  })
+
   it('reports a filling replica once it has every change of its active peers', async () => {
     running = new Running({ nodes: ['a', 'b', 'c'], n: 2 })
     for (let i = 0; i < 20; i++) await running.storeOn('a', `d${i}`)
