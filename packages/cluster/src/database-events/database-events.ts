@@ -207,7 +207,9 @@ export class DatabaseEvents {
     if (this.#watch !== undefined || recording.entrusted.size === 0 || this.#abort.signal.aborted) return
     this.#watch = this.#parts.runtime.clock.setTimer(this.#options.watchMs, () => {
       this.#watch = undefined
-      if (this.#recording !== recording) return
+      const current = this.#recording
+      // A recording that began meanwhile has found the timer of this one and armed none.
+      if (current !== recording) return current === undefined ? undefined : this.#watchEntrusted(current)
       const linked = new Set(this.#parts.control.connectedNodes())
       const now = this.#parts.runtime.clock.monotonic()
       for (const [id, { incarnation, ranges, untilMs }] of recording.entrusted) {

@@ -1,0 +1,69 @@
+import { expect } from 'chai'
+import { shardRanges } from '@sectional/core'
+import { ManualClock } from '@sectional/runtime'
+import type { Log } from '@sectional/runtime'
+import type { ClusterState, DatabaseRecord } from '../../src/control/cluster-state.ts'
+import { DatabaseEvents } from '../../src/database-events/database-events.ts'
+import type { DatabaseEventsParts } from '../../src/database-events/database-events.ts'
+import type { CommitListener } from '../../src/replicas/local-replicas.ts'
+
+const log: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
+
+function database(name: string, incarnation: string): DatabaseRecord {
+  return {
+    name, incarnation, partitioned: false, n: 2, security: {}, revsLimit: 1000, purgedInfosLimit: 1000, autoPurge: {},
+    shards: shardRanges(1).map(range => ({ range, replicas: ['a', 'b'].map(node => ({ node, filling: false })) })),
+  }
+}
+
+describe('the recording of database events', () => {
+  it('watches the writes that it leaves to other nodes, also when it began while an earlier one watched its', async () => {
+    const clock = new ManualClock()
+    const db = database('db', 'one')
+    const shard = { incarnation: 'one', range: db.shards[0]!.range }
+    const stateWith = (...records: readonly DatabaseRecord[]): ClusterState => ({
+      clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(records.map(each => [each.name, each])),
+    })
+    let state = stateWith(db, database('_global_changes', 'first'))
+    let changed: (state: ClusterState) => void = () => {}
+    let committed: CommitListener = () => {}
+    let linked = ['a', 'b']
+    const written: string[] = []
+    const events = new DatabaseEvents({
+      runtime: { clock, log },
+      control: {
+        node: 'b', state: () => state, connectedNodes: () => linked,
+        onChange: (listener: typeof changed) => { changed = listener; return () => {} },
+      },
+      local: {
+        shards: () => [], replica: () => undefined,
+        onCommit: (listener: CommitListener) => { committed = listener; return () => {} },
+      },
+      coordinator: {
+        listDocuments: async () => ({ rows: [] }),
+        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
+        updateDocuments: async ({ incarnation }: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
+          written.push(...writes.map(({ id }) => `${incarnation} ${id}`))
+          return writes.map(() => ({ kind: 'written' }))
+        },
+      },
+      enabled: () => true, replicas: () => 2,
+    } as unknown as DatabaseEventsParts)
+    events.start()
+    await clock.advance(3000)
+    committed(shard, true, false)
+    await clock.advance(100)
+    for (const records of [[db], [db, database('_global_changes', 'second')]]) {
+      state = stateWith(...records)
+      changed(state)
+    }
+    await clock.advance(10)
+    committed(shard, true, false)
+    await clock.advance(2000)
+    expect(written.filter(each => each.includes('updated'))).to.deep.equal([])
+    linked = ['b']
+    await clock.advance(2000)
+    expect(written.filter(each => each.includes('updated'))).to.deep.equal(['second updated:db'])
+    await events.stop()
+  })
+})
