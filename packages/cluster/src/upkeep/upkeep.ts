@@ -3,7 +3,7 @@
  * that were deleted long enough ago (`_auto_purge`). One node does the auto-purge of a shard: the first of its replicas
  * that is up. If two nodes do it at the same time, the second one changes nothing.
  */
-import { sequenceBefore } from '@sectional/core'
+import { sequenceBefore, shardKey } from '@sectional/core'
 import type { CallContext, ChangeRow, ShardId, ShardReplica } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'
 import type { LocalReplicas } from '../replicas/local-replicas.ts'
@@ -29,8 +29,8 @@ export class Upkeep {
   readonly #parts: UpkeepParts
   readonly #options: UpkeepOptions
   readonly #abort = new AbortController()
-  /** History of a replica -> sequence up to which its tombstones were purged. */
-  readonly #purgedUpTo = new Map<string, number>()
+  /** The history of the replica of each hosted shard, and the sequence up to which its tombstones were purged. */
+  readonly #purgedUpTo = new Map<string, { readonly history: string; readonly sequence: number }>()
   #timer: Timer | undefined
   #wake: () => void = () => {}
   #round: Promise<void> = Promise.resolve()
@@ -58,10 +58,12 @@ export class Upkeep {
   async run(): Promise<void> {
     const { control, runtime } = this.#parts
     let looked = 0
+    const hosted = new Set<string>()
     for (const db of control.state()?.databases.values() ?? []) {
       for (const shard of db.shards) {
         if (this.#abort.signal.aborted) return
         if (!activeReplicas(shard).some(({ node }) => node === control.node)) continue
+        hosted.add(shardKey({ incarnation: db.incarnation, range: shard.range }))
         // Without pauses, a round over all shards could block the event loop when all answers are immediate.
         if (++looked % this.#options.shardsPerRest === 0) await this.#rest()
         try {
@@ -72,6 +74,7 @@ export class Upkeep {
         }
       }
     }
+    for (const key of this.#purgedUpTo.keys()) if (!hosted.has(key)) this.#purgedUpTo.delete(key)
   }
 
   async #tend(db: DatabaseRecord, shard: ShardRecord): Promise<void> {
@@ -81,7 +84,7 @@ export class Upkeep {
     if (replica === undefined) return
     await this.#trimPurges(db, shard, id, replica)
     const ttlMs = parseTimeToLive(db.autoPurge['deleted_document_ttl']) ?? Number.POSITIVE_INFINITY
-    if (ttlMs !== Number.POSITIVE_INFINITY && this.#isFirst(shard)) await this.#purgeTombstones(db, replica, ttlMs)
+    if (ttlMs !== Number.POSITIVE_INFINITY && this.#isFirst(shard)) await this.#purgeTombstones(db, id, replica, ttlMs)
   }
 
   /**
@@ -106,39 +109,47 @@ export class Upkeep {
     return activeReplicas(shard).find(({ node }) => node === own || replicas.isConnected(node))?.node === own
   }
 
-  async #purgeTombstones(db: DatabaseRecord, replica: ShardReplica, ttlMs: number): Promise<void> {
+  async #purgeTombstones(db: DatabaseRecord, id: ShardId, replica: ShardReplica, ttlMs: number): Promise<void> {
     const { clock, log } = this.#parts.runtime
     const { history, sequence } = await replica.upkeep.replicaInfo(this.#call())
     const spans = await replica.timeSpans({ clear: false }, this.#call())
     const through = sequenceBefore(spans, clock.now() - ttlMs, sequence)
-    const since = this.#purgedUpTo.get(history) ?? 0
+    const before = this.#purgedUpTo.get(shardKey(id))
+    const since = before?.history === history ? before.sequence : 0
     if (through <= since) return
+    const tombstones: ChangeRow[] = []
     let purged = 0
-    let batch: ChangeRow[] = []
+    let reached = through
+    const purge = async (): Promise<void> => {
+      const rows = tombstones.splice(0)
+      const left = await this.#purge(db, rows)
+      purged += rows.length - left.length
+      reached = Math.min(reached, ...left.map(row => row.sequence - 1))
+    }
     const changes = { since, descending: false, body: false, locals: false }
     for await (const page of replica.scanChanges(changes, this.#call())) {
       for (const row of page) {
         if (row.sequence > through) break
-        if (row.leaves[0]!.deleted) batch.push(row)
-        if (batch.length < this.#options.purgeBatchMax) continue
-        purged += await this.#purge(db, batch)
-        batch = []
+        if (row.leaves[0]!.deleted) tombstones.push(row)
+        if (tombstones.length < this.#options.purgeBatchMax) continue
+        await purge()
         await this.#rest()
         if (this.#abort.signal.aborted) return
       }
       if (page.at(-1)!.sequence >= through) break
     }
-    purged += await this.#purge(db, batch)
-    this.#purgedUpTo.set(history, through)
+    await purge()
+    this.#purgedUpTo.set(shardKey(id), { history, sequence: reached })
     if (purged > 0) log.info({ db: db.name, purged }, 'purged documents that were deleted long enough ago')
   }
 
-  async #purge(db: DatabaseRecord, rows: readonly ChangeRow[]): Promise<number> {
-    if (rows.length === 0) return 0
+  /** Returns the rows of which nothing was purged, because other replicas have newer revisions for example. */
+  async #purge(db: DatabaseRecord, rows: readonly ChangeRow[]): Promise<readonly ChangeRow[]> {
+    if (rows.length === 0) return []
     const requests = rows.map(({ id, leaves }) => ({ id, revisions: leaves.map(leaf => leaf.revision) }))
     const context = { requestId: 'auto-purge', signal: this.#abort.signal }
     const outcomes = await this.#parts.coordinator.purgeDocuments(db, requests, {}, context)
-    return outcomes.filter(({ revisions }) => revisions.length > 0).length
+    return rows.filter((_, index) => outcomes[index]!.revisions.length === 0)
   }
 
   #rest(): Promise<void> {

@@ -95,6 +95,43 @@ describe('upkeep', () => {
     await work.stop()
   })
 
+  it('purges a document later of which nothing could be purged, and forgets how far shards that are gone came', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'] })
+    world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '1_day' } })
+    const replica = new MemoryShardReplica({ history: 'h', now: () => world.clock.now() })
+    const asked: string[] = []
+    let refused = ['second']
+    const { db } = world
+    let databases = [db]
+    const state = () => ({ ...world.state(), databases: new Map(databases.map(each => [each.name, each])) })
+    const work = new Upkeep({
+      runtime: world.runtime('a'), control: { node: 'a', state }, replicas: world.directory('a'),
+      local: { replica: () => replica },
+      coordinator: {
+        purgeDocuments: async (_db, requests) => requests.map(({ id, revisions }) => {
+          asked.push(id)
+          return { kind: 'purged', revisions: refused.includes(id) ? [] : revisions, accepted: false }
+        }),
+      },
+    })
+    await world.clock.advance(1_760_000_000_000 - world.clock.now())
+    for (const id of ['first', 'second', 'third']) {
+      const revision = { id, path: { start: 2, ids: ['b', 'a'] }, deleted: true, body: bytes({}) }
+      await replica.storeRevisions({ revisions: [revision], revsLimit: 10 }, plainCall)
+    }
+    const round = async (): Promise<string[]> => { await work.run(); return asked.splice(0) }
+    await world.clock.advance(1.1 * dayMs)
+    expect(await round()).to.deep.equal(['first', 'second', 'third'])
+    refused = []
+    expect(await round()).to.deep.equal(['second', 'third'])
+    expect(await round()).to.deep.equal([])
+    databases = []
+    expect(await round()).to.deep.equal([])
+    databases = [db]
+    expect(await round()).to.deep.equal(['first', 'second', 'third'])
+    await work.stop()
+  })
+
   it('reads times to live as the API does', () => {
     expect([parseTimeToLive('3_mon'), parseTimeToLive('48_hours'), parseTimeToLive('infinity')]).to.deep.equal([
       90 * dayMs, 2 * dayMs, Infinity,
