@@ -17,7 +17,7 @@ function database(name: string, incarnation: string): DatabaseRecord {
 }
 
 describe('the recording of database events', () => {
-  it('watches the writes that it leaves to other nodes, also when it began while an earlier one watched its', async () => {
+  it('watches the writes that it leaves to others, also when it began while an earlier one watched its', async () => {
     const clock = new ManualClock()
     const db = database('db', 'one')
     const shard = { incarnation: 'one', range: db.shards[0]!.range }

@@ -95,7 +95,7 @@ describe('upkeep', () => {
     await work.stop()
   })
 
-  it('purges a document later of which nothing could be purged, and forgets how far shards that are gone came', async () => {
+  it('tries tombstones again of which nothing was purged, and forgets how far shards came that are gone', async () => {
     const world = new ReplicaWorld({ nodes: ['a'] })
     world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '1_day' } })
     const replica = new MemoryShardReplica({ history: 'h', now: () => world.clock.now() })
