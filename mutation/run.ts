@@ -12,8 +12,8 @@ import { copyTree, removeTree } from './tree-copy.ts'
 import { runUnitTests } from './unit-step.ts'
 
 const usage = `scripts/mutants                       runs the steps that have no result yet, for all mutants
-scripts/mutants --only NAME ...       for these mutants only
-scripts/mutants --step STEP ...       these steps only: unit, swarm, scenarios
+scripts/mutants --only NAME           for this mutant only; may be given more than once
+scripts/mutants --step STEP           this step only: unit, swarm or scenarios; may be given more than once
 scripts/mutants --seeds N             runs at most N seeds of the swarm for each (default 300); a later run continues
 scripts/mutants --again               runs steps again that have a result
 scripts/mutants --scenarios           runs the scenarios also for mutants that the other steps catch
