@@ -1,13 +1,18 @@
 import type { Drill } from './drill.ts'
+import { autoPurgeDrill } from './auto-purge-drill.ts'
 import { brokenListDrill } from './broken-list-drill.ts'
 import { contestedEditsDrill } from './contested-edits-drill.ts'
 import { cutOffPurgeDrill } from './cut-off-purge-drill.ts'
 import { falseCheckpointDrill } from './false-checkpoint-drill.ts'
 import { fullDiskDrill } from './full-disk-drill.ts'
+import { laggingReplicaDrill } from './lagging-replica-drill.ts'
 import { leaderChangeDrill } from './leader-change-drill.ts'
+import { listPartsDrill } from './list-parts-drill.ts'
+import { lostRecorderDrill } from './lost-recorder-drill.ts'
 import { lostSeedDrill } from './lost-seed-drill.ts'
 import { mapChangeDrill } from './map-change-drill.ts'
 import { lostWritesDrill, olderDiskDrill } from './older-disk-drill.ts'
+import { refillDrill } from './refill-drill.ts'
 import { replicationDrill } from './replication-drill.ts'
 import { restartDrill } from './restart-drill.ts'
 import { silentNodeDrill } from './silent-node-drill.ts'
@@ -20,7 +25,17 @@ export const drills: Readonly<Record<string, Drill>> = {
   'no-false-absence': staleMetadataDrill, 'lost-writes': lostWritesDrill,
   'contested-edits': contestedEditsDrill, 'map-change': mapChangeDrill,
   'broken-list': brokenListDrill, 'copied-completely': replicationDrill,
-  'leader-change': leaderChangeDrill,
+  'leader-change': leaderChangeDrill, 'reads-meet-writes': laggingReplicaDrill, 'fresh-while-filled': refillDrill,
+  'list-parts': listPartsDrill, 'auto-purge': autoPurgeDrill, 'lost-recorder': lostRecorderDrill,
   // It must be the last one: checkpoints are false afterwards.
   'digests-compared': falseCheckpointDrill,
+}
+
+const drillMsMax = 600_000
+/** Drills in which all machines are suspended for hours. */
+const suspendedMsMax: Readonly<Record<string, number>> = { 'auto-purge': 12 * 3_600_000 }
+
+/** Returns the simulated milliseconds after which a drill has failed, because the cluster does not come to rest. */
+export function durationMax(name: string): number {
+  return suspendedMsMax[name] ?? drillMsMax
 }

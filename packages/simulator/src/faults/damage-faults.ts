@@ -103,6 +103,8 @@ export function damageLog(context: FaultContext): Fault | undefined {
   const { dice, disks, world } = context
   return offWithItsDisk(context, node => disks.damageLater(async () => {
     const kinds = Map.groupBy(await metadataInEffect(node), ([key]) => key[0]!)
+    // Another fault has ended at the same moment, so that the node was started.
+    if (node.running) return
     const kind = dice.pick([...kinds.keys()])
     const [key, value] = dice.pick(kinds.get(kind)!)
     world.say(`${node.host}: a record of kind ${kind} of the metadata is damaged`)

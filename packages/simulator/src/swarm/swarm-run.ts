@@ -37,7 +37,7 @@ import { updateRows } from '../checkers/update-rows.ts'
 import { indexesExact, viewsExact } from '../checkers/views-exact.ts'
 import { sparesOneNode } from '../drills/drill.ts'
 import type { Drill } from '../drills/drill.ts'
-import { drills } from '../drills/index.ts'
+import { drills, durationMax } from '../drills/index.ts'
 import { firstSeed } from '../drills/lost-seed-drill.ts'
 import { Exchanges } from '../links/exchanges.ts'
 import { allLinked } from '../links/link-drill.ts'
@@ -112,11 +112,9 @@ const lostSeedShare = 0.8
 /** Shares of drills that also end runs without other drills. */
 const drillShares: Readonly<Record<string, number>> = { 'contested-edits': 0.3 }
 /** Drills after which databases with few replicas may lack writes. */
-const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes'])
+const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes', 'fresh-while-filled'])
 /** With fewer voters the cluster could not lose one. */
 const votersMin = 3
-/** Maximum duration of a drill, in which the cluster becomes ready and converges. */
-const drillMsMax = 600_000
 const leaderMsMax = 60_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
 const inspectionThinks = 4
@@ -542,7 +540,8 @@ class SwarmRun {
     await world.run(() => world.eventually('all nodes to follow a leader', leaderMsMax, async () =>
       world.nodes.find(({ inside }) => inside?.control.leader() === null)?.name ?? null))
     this.#demand(
-      name, await world.run(() => drill({ world, dice, disks: this.#disks, database, number, others }), drillMsMax),
+      name,
+      await world.run(() => drill({ world, dice, disks: this.#disks, database, number, others }), durationMax(name)),
     )
   }
 

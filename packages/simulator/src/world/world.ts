@@ -56,7 +56,7 @@ export interface WorldOptions {
 }
 
 /** Start of simulated time, in milliseconds since 1970. */
-const epochMs = 1_750_000_000_000
+const epochMs = 1_800_000_000_000
 const readyMsMax = 60_000
 const convergeMsMax = 300_000
 const pollMs = 500

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { CheckpointsTrue } from '../../src/checkers/checkpoints-true.ts'
 import { ConsensusRules } from '../../src/checkers/consensus-rules.ts'
 import { MetadataLog } from '../../src/checkers/metadata-log.ts'
-import { drills } from '../../src/drills/index.ts'
+import { drills, durationMax } from '../../src/drills/index.ts'
 import { firstSeed } from '../../src/drills/lost-seed-drill.ts'
 import { FaultyDisks } from '../../src/faults/faulty-disks.ts'
 import { plantedBugs } from '../../src/planted/index.ts'
@@ -26,7 +26,7 @@ async function findings(drill: string, seed: number, planted?: string): Promise<
       await world.ready()
       await world.send(1, 'PUT', '/db?q=2&n=3')
       return drills[drill]!({ world, dice, disks, database: 'db', number, others })
-    }, 600_000)
+    }, durationMax(drill))
   } catch (error) {
     return [String(error)]
   }
