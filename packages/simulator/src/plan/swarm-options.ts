@@ -160,7 +160,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     snapshots: drawSnapshots(dice.fork('snapshots')),
     consensusTickMs: dice.fork('consensus tick').pick([100, 200, 200]),
     exerciseShare: 0.2,
-    drillShare: dice.fork('drills').pick([0, 0, 0.33]),
+    drillShare: dice.fork('drills').pick([0, 0, 0.4]),
     ...drawPeriods(dice),
   }
 }
