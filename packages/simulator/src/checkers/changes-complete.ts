@@ -6,12 +6,14 @@ import { decodeSinceToken, documentHash, formatRange, rangeContains } from '@sec
 import type { SincePart } from '@sectional/core'
 import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
+import type { Operation } from '../workload/history.ts'
 import { feedKinds, readChanges } from '../workload/changes-reader.ts'
 import { seenAt } from '../workload/feed-places.ts'
 import type { FeedPlace, FeedPlaces, FeedRow } from '../workload/feed-places.ts'
 import { shardOf } from '../workload/history.ts'
 import type { ReplicaContents } from './disk-contents.ts'
 import type { FinalDatabase, Findings } from './final-state.ts'
+import { PurgeRecords } from './purge-records.ts'
 
 /** Since-tokens from which each database is read. */
 const placesMax = 6
@@ -26,7 +28,9 @@ const limitMax = 20
  */
 export async function changesComplete(
   world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, places: FeedPlaces,
+  operations: readonly Operation[],
 ): Promise<Findings> {
+  const purges = new PurgeRecords(operations)
   const findings: string[] = []
   for (const [name, final] of databases) {
     const given = places.of(name).filter(({ incarnation }) => incarnation === final.record.incarnation)
@@ -34,7 +38,7 @@ export async function changesComplete(
     for (const since of [null, ...some]) {
       const rows = await readToEnd(world, dice, name, since)
       if (rows === null) findings.push(`the changes of ${name} since ${since?.token ?? 0} do not come to an end`)
-      else findings.push(...missed(name, final, since, rows), ...repeatedRows(name, final, since, rows))
+      else findings.push(...missed(name, final, since, rows), ...repeatedRows(name, final, since, rows, purges))
     }
   }
   return findings
@@ -86,9 +90,13 @@ function namesLostReplica(token: readonly SincePart[], range: Range): boolean {
  * exists, it is an error to repeat a row that the reader had passed on it, no matter which replica the feed continues
  * with. Otherwise, if another replica that the token refers to exists, there must not be more rows than that replica
  * has after the token's position.
+ *
+ * A purge may move the row of a document on one replica only: that replica had received the purged revision, and on the
+ * other one the purge found nothing. A reader that continues on the first replica rightly receives the document again.
  */
 export function repeatedRows(
   name: string, final: FinalDatabase, since: FeedPlace | null, rows: readonly FeedRow[],
+  purges: PurgeRecords,
 ): string[] {
   const token = partsOf(since)
   if (token.length === 0) return []
@@ -99,7 +107,10 @@ export function repeatedRows(
     const begun = (problem: string): string[] =>
       [`${name} since ${since!.token} begins ${range.name} again: ${problem}`]
     if (read !== undefined) {
-      const passed = ofRange.filter(({ id }) => (read.replica.sequences.get(id) ?? Infinity) <= read.sequence)
+      const moved = ({ id }: FeedRow): boolean => purges.ofDocument(name, id).length > 0
+        && places.some(({ replica, sequence }) => (replica.sequences.get(id) ?? 0) > sequence)
+      const passed = ofRange.filter(row =>
+        (read.replica.sequences.get(row.id) ?? Infinity) <= read.sequence && !moved(row))
       return passed.length > 0 ? begun(`it repeats ${passed.map(({ id }) => id).join(', ')}`) : []
     }
     const surplus = places.length === 0 ? 0

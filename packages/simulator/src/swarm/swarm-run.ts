@@ -449,7 +449,9 @@ class SwarmRun {
 
   async #checkFeeds(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
     this.#demand('changes-complete', await this.#world.run(() =>
-      changesComplete(this.#world, this.#dice.fork('changes at rest'), databases, this.#places)))
+      changesComplete(
+        this.#world, this.#dice.fork('changes at rest'), databases, this.#places, this.history.operations,
+      )))
   }
 
   async #checkAttachments(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
