@@ -50,7 +50,6 @@ import { PasswordRules } from './users/password-rules.ts'
 import { withUserDocuments } from './users/user-document-writes.ts'
 import { RequestIdGenerator, UuidGenerator } from './services/uuid-generator.ts'
 import { SingleNodeSetup } from './services/single-node-setup.ts'
-import { ViewDefinitionCache } from './services/view-definition-cache.ts'
 
 export interface HttpApiParts {
   readonly runtime: Runtime
@@ -122,7 +121,6 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     uuids: new UuidGenerator(runtime, options),
     descriptions: new SharedCalls(),
     designReadings: new SharedCalls(),
-    viewDefinitions: new ViewDefinitionCache(),
     diskFailures: new RepeatedLines(runtime.log, runtime.clock),
   }
   const pipeline = new Pipeline(services, createRoutes())

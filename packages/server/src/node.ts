@@ -337,8 +337,7 @@ class ComposedNode implements Node {
   ): BackgroundIndexes {
     return new BackgroundIndexes({
       runtime: this.#runtime, control, local: hosted, coordinator, indexes,
-      definitionsOf: ({ body }, db) => definitionsOf(body, db),
-      enabled: () => this.#liveOptions.updatesIndexes,
+      definitionsOf, enabled: () => this.#liveOptions.updatesIndexes,
     })
   }
 

@@ -1,4 +1,4 @@
-import { indexId, mapBounded, shardKey, SingleRun } from '@sectional/core'
+import { mapBounded, shardKey, SingleRun } from '@sectional/core'
 import type { CallContext, IndexDefinition, IndexReplica, ShardId } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'
 import type { Coordinator } from '../contracts/coordinator.ts'
@@ -7,6 +7,7 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { ControlPlane } from '../control/control-plane.ts'
 import { databaseOn } from '../control/shard-inventory.ts'
 import type { LocalReplicas } from '../replicas/local-replicas.ts'
+import { IndexIds } from './index-ids.ts'
 import { defaultBackgroundIndexOptions, type BackgroundIndexOptions } from './background-index-options.ts'
 
 export interface BackgroundIndexesParts {
@@ -15,7 +16,7 @@ export interface BackgroundIndexesParts {
   readonly local: Pick<LocalReplicas, 'onCommit' | 'shards'>
   readonly coordinator: Pick<Coordinator, 'designDocuments'>
   /** Returns the indexes of a replica on this node. */
-  readonly indexes: (shard: ShardId) => IndexReplica
+  readonly indexes: (shard: ShardId) => Pick<IndexReplica, 'buildIndex'>
   /** Returns the definitions of all indexes that a design document needs. */
   readonly definitionsOf: (document: DesignDocument, db: DatabaseRecord) => readonly IndexDefinition[]
   /** Returns the option `views/background_updates`. */
@@ -32,6 +33,7 @@ export class BackgroundIndexes {
   readonly #parts: BackgroundIndexesParts
   readonly #options: BackgroundIndexOptions
   readonly #abort = new AbortController()
+  readonly #ids = new IndexIds()
   readonly #round = new SingleRun(() => this.#updateAll())
   /** The replicas that have changed, by the key of their shard. */
   readonly #changed = new Map<string, ShardId>()
@@ -91,30 +93,40 @@ export class BackgroundIndexes {
 
   /** Updates the indexes of some replicas of one database. Never rejects. */
   async #updateDatabase(shards: readonly ShardId[]): Promise<void> {
-    const { control, coordinator, runtime: { log } } = this.#parts
     for (const shard of shards) {
-      const state = control.state()
-      const db = state ? databaseOn(control.node, state, shard) : undefined
-      if (db === undefined || this.#abort.signal.aborted) continue
-      try {
-        const documents = await coordinator.designDocuments(db)
-        const isCurrent = async (): Promise<boolean> => await coordinator.designDocuments(db) === documents
-        for (const definition of this.#definitions(documents, db)) {
-          // The index of a design document that was changed meanwhile may have been removed already.
-          if (this.#abort.signal.aborted || !await isCurrent()) break
-          await this.#update(shard, definition)
-        }
-      } catch (error) {
-        const fields = { database: db.name, shard: shardKey(shard), error: String(error) }
-        log.debug(fields, 'the indexes of a replica could not be updated in the background')
-      }
+      if (this.#abort.signal.aborted) return
+      await this.#attempt(shard, () => this.#updateReplica(shard))
+    }
+  }
+
+  async #updateReplica(shard: ShardId): Promise<void> {
+    const { control, coordinator } = this.#parts
+    const state = control.state()
+    const db = state ? databaseOn(control.node, state, shard) : undefined
+    if (db === undefined) return
+    const documents = await coordinator.designDocuments(db)
+    for (const definition of this.#definitions(documents, db)) {
+      if (this.#abort.signal.aborted) return
+      // The index of a design document that was changed meanwhile may have been removed already.
+      if (await coordinator.designDocuments(db) !== documents) return
+      await this.#attempt(shard, () => this.#update(shard, definition))
+    }
+  }
+
+  /** A failure, for instance of the function of one view, does not keep the other indexes from their updates. */
+  async #attempt(shard: ShardId, update: () => Promise<void>): Promise<void> {
+    try {
+      await update()
+    } catch (error) {
+      this.#parts.runtime.log.debug({ shard: shardKey(shard), error: String(error) },
+        'an index could not be updated in the background')
     }
   }
 
   #definitions(documents: DesignDocuments, db: DatabaseRecord): readonly IndexDefinition[] {
     const updated = [...documents.values()].filter(({ members }) => members['autoupdate'] !== false)
     const definitions = updated.flatMap(document => this.#parts.definitionsOf(document, db))
-    return [...new Map(definitions.map(definition => [indexId(definition), definition])).values()]
+    return [...new Map(definitions.map(definition => [this.#ids.of(definition), definition])).values()]
   }
 
   /** Waits until the index has the changes of this moment, or makes no progress for `waitMs`. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { ReplicaError } from '@sectional/core'
 import type { IndexDefinition } from '@sectional/core'
 import { DesignDocument, DesignDocuments } from '../../src/contracts/design-document.ts'
 import { defaultBackgroundIndexOptions } from '../../src/views/background-index-options.ts'
@@ -13,6 +14,8 @@ describe('indexes in the background', () => {
   let documents: DesignDocuments
   let enabled: boolean
   let updates: BackgroundIndexes
+  /** Definitions of which no index can be built. */
+  let broken: readonly IndexDefinition[]
   /** Number of times at which definitions were read. */
   let looked: number
 
@@ -21,6 +24,7 @@ describe('indexes in the background', () => {
     documents = designed({})
     enabled = true
     looked = 0
+    broken = []
     updates = new BackgroundIndexes({
       runtime: world.runtime(node), control: { node, state: () => world.state() },
       local: {
@@ -28,10 +32,15 @@ describe('indexes in the background', () => {
         shards: () => world.db.shards.map(({ range }) => ({ incarnation: world.db.incarnation, range })),
       },
       coordinator: { designDocuments: async () => documents },
-      indexes: shard => world.indexesOn(node, shard),
+      indexes: shard => ({
+        buildIndex: async (request, call) => {
+          if (broken.includes(request.definition)) throw new ReplicaError('compilation', 'no function')
+          return world.indexesOn(node, shard).buildIndex(request, call)
+        },
+      }),
       definitionsOf: (): readonly IndexDefinition[] => {
         looked++
-        return [definition, { ...definition }]
+        return [...broken, definition, { ...definition }]
       },
       enabled: () => enabled,
     })
@@ -62,6 +71,13 @@ describe('indexes in the background', () => {
     updates.designChanged(world.db.incarnation)
     await world.clock.advance(delayMs)
     expect(await known()).to.have.lengthOf(world.db.shards.length)
+  })
+
+  it('are up to date although another one cannot be built', async () => {
+    broken = [{ ...definition, map: 'broken' }]
+    await world.write([{ id: 'one', keys: [1], value: 1 }])
+    await world.clock.advance(delayMs)
+    expect(await known()).to.have.lengthOf(1)
   })
 
   it('are left to queries when the option or the design document says so', async () => {

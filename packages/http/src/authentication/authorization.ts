@@ -7,6 +7,11 @@ export function requireServerAdmin(user: User): void {
   if (!user.admin) throw new ApiError('not_server_admin')
 }
 
+/** `_all_docs` and `_changes` of system databases, and what shows the same, are for server administrators. */
+export function requireLister(user: User, databaseName: string): void {
+  if (databaseName.startsWith('_')) requireServerAdmin(user)
+}
+
 export function requireMetricsReader(user: User): void {
   if (!user.admin && !user.roles.includes('_metrics')) {
     throw new ApiError('unauthorized', 'You are not a server admin or read-only metrics user')

@@ -2,7 +2,8 @@
 import { ApiError, checkDatabaseName, designPrefix, localPrefix } from '@sectional/core'
 import { hasUserDocuments, type DatabaseRecord } from '@sectional/cluster'
 import {
-  requireAuthenticated, requireMaintenanceAdmin, requireMember, requireMetricsReader, requireServerAdmin,
+  requireAuthenticated, requireLister, requireMaintenanceAdmin, requireMember, requireMetricsReader,
+  requireServerAdmin,
 } from '../authentication/authorization.ts'
 import { originOf } from '../audit/audit.ts'
 import { origin, sendRedirect } from '../messages/response.ts'
@@ -94,7 +95,7 @@ function dispatchDatabase(
     request.params = [name]
     return handle(routes.databaseRoot, request, services)
   }
-  if (name.startsWith('_') && listPaths.has(segments[1] ?? '')) requireServerAdmin(request.user)
+  if (listPaths.has(segments[1] ?? '')) requireLister(request.user, name)
   const database = services.control.state()?.databases.get(name)
   return database === undefined
     ? dispatchUnknown(name, match, request, services)

@@ -3,7 +3,7 @@
  * documents.
  */
 import { ApiError, type JsonObject } from '@sectional/core'
-import { requireServerAdmin } from '../authentication/authorization.ts'
+import { requireLister } from '../authentication/authorization.ts'
 import { openDesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
 import { sendResponse } from '../design-functions/function-response.ts'
@@ -101,7 +101,7 @@ async function documentSource(
   design: string, body: JsonObject | null, request: RequestContext, services: Services,
 ): Promise<RowSource> {
   const { database, user } = request
-  if (database.name.startsWith('_')) requireServerAdmin(user)
+  requireLister(user, database.name)
   await currentDesignDocument(design, request, services)
   const parameters = { ...listParameters(request.query, body), attachments: false }
   const query = documentQuery(wholeDatabase, parameters, request, services)

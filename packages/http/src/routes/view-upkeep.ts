@@ -2,20 +2,16 @@
 import { hash } from 'node:crypto'
 import { indexId, rootCollationVersion, type IndexDefinition } from '@sectional/core'
 import { currentDesignDocument } from '../documents/current-design-document.ts'
-import { indexesOf } from '../find/stored-indexes.ts'
 import { readBody } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
-import { usedDefinitions } from '../views/view-definitions.ts'
+import { definitionsOf, usedDefinitions } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 
 export const getDesignInfo: Handler = async (request, services) => {
   const name = request.params[0]!
   const document = await currentDesignDocument(name, request, services)
   const { database } = request
-  const definitions = [
-    ...services.viewDefinitions.all(document, database).values(),
-    ...indexesOf(document, database).map(({ definition }) => definition),
-  ]
+  const definitions = definitionsOf(document, database)
   const info = await services.coordinator.viewInfo(database, definitions, request)
   const { file, external, active } = info.sizes
   sendJson(request, services, 200, {

@@ -15,7 +15,6 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { NodeInformation } from '../settings/node-information.ts'
 import type { UuidGenerator } from './uuid-generator.ts'
-import type { ViewDefinitionCache } from './view-definition-cache.ts'
 
 export interface Services {
   readonly runtime: Runtime
@@ -44,7 +43,6 @@ export interface Services {
   readonly descriptions: SharedCalls<object>
   /** Readings of design documents that the cache of this node lacks, by incarnation and id. */
   readonly designReadings: SharedCalls<DesignDocument>
-  readonly viewDefinitions: ViewDefinitionCache
   /** Log of disk failures, which would repeat with every request while a failure lasts. */
   readonly diskFailures: RepeatedLines
 }

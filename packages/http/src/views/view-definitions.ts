@@ -1,16 +1,15 @@
 /** Reads the definitions of views from the design documents of a database. */
-import {
-  parseJsonObject, viewDefinition, viewDefinitions, type IndexDefinition, type IndexedDatabase,
-} from '@sectional/core'
+import { DesignDocument } from '@sectional/cluster'
+import { viewDefinition, viewDefinitions, type IndexDefinition, type IndexedDatabase } from '@sectional/core'
 import { currentDesignDocument } from '../documents/current-design-document.ts'
-import { readIndexes } from '../find/stored-indexes.ts'
+import { indexesOf } from '../find/stored-indexes.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import type { QueriedView } from './view-parameters.ts'
 
 /**
- * Returns the definition of a view from the cache of design documents. When that has no such view, its
- * replicas are asked, because another node may have just written it.
+ * Returns the definition of a view from the cache of design documents. When that has no such view, its replicas are
+ * asked, because another node may have just written it.
  *
  * @param designName without `_design/`
  * @throws ApiError as `currentDesignDocument` and `viewDefinition`
@@ -20,12 +19,24 @@ export async function openDefinition(
 ): Promise<IndexDefinition> {
   const { database } = request
   const document = await services.coordinator.designDocument(database, `_design/${designName}`)
-  const cached = document && services.viewDefinitions.get(document, viewName, database)
+  const cached = document && viewsOf(document, database).get(viewName)
   if (cached) return cached
   const current = await currentDesignDocument(designName, request, services)
-  return services.viewDefinitions.get(current, viewName, database)
-    ?? viewDefinition(current.members, viewName, database)
+  return viewsOf(current, database).get(viewName) ?? viewDefinition(current.members, viewName, database)
 }
+
+/**
+ * Returns the definitions of the views that can be queried, by their names. A definition is the same object for each
+ * query as long as the design document is in the cache of the node.
+ */
+function viewsOf(document: DesignDocument, database: IndexedDatabase): ReadonlyMap<string, IndexDefinition> {
+  return document.derived(database.partitioned ? partitionedViews : globalViews)
+}
+
+const partitionedViews = ({ members }: DesignDocument): ReadonlyMap<string, IndexDefinition> =>
+  viewDefinitions(members, { partitioned: true })
+const globalViews = ({ members }: DesignDocument): ReadonlyMap<string, IndexDefinition> =>
+  viewDefinitions(members, { partitioned: false })
 
 /** Returns the definitions of the views, and of the indexes of queries, of all design documents of the database. */
 export async function usedDefinitions(
@@ -38,17 +49,18 @@ export async function usedDefinitions(
   }, request)
   const definitions: IndexDefinition[] = []
   for await (const page of rows) {
-    for (const { body } of page) {
-      if (body !== undefined) definitions.push(...definitionsOf(body, database))
+    for (const { id, revision, body } of page) {
+      if (body !== undefined) definitions.push(...definitionsOf(new DesignDocument(id, revision, body), database))
     }
   }
   return definitions
 }
 
 /** Returns the definitions of all indexes that a design document needs. */
-export function definitionsOf(body: Uint8Array, database: IndexedDatabase): readonly IndexDefinition[] {
-  const views = viewDefinitions(parseJsonObject(body), database)
-  return [...views.values(), ...readIndexes('', body, database).map(index => index.definition)]
+export function definitionsOf(document: DesignDocument, database: IndexedDatabase): readonly IndexDefinition[] {
+  return [
+    ...viewsOf(document, database).values(), ...indexesOf(document, database).map(({ definition }) => definition),
+  ]
 }
 
 /** @param partition the partition that the path names */

@@ -39,11 +39,11 @@ async function bulk(session: ClientSession, database: string): Promise<void> {
 async function graft(session: ClientSession, database: string, id: string): Promise<void> {
   const { dice, options } = session
   const value = session.newValue()
-  const hash = (): string => Array.from({ length: 4 }, () => dice.seed().toString(16).padStart(8, '0')).join('')
   // A replicator sends the whole ancestry; a shorter one would leave replicas with trees of different depth.
   const { body } = await session.look('GET', `/${database}/${id}?revs=true`)
   const known: readonly string[] = body?._revisions?.ids ?? []
-  const ids = dice.chance(0.3) ? [hash(), hash()] : [hash(), ...known.slice(dice.integer(0, Math.min(2, known.length)))]
+  const ids = dice.chance(0.3)
+    ? [dice.hash(), dice.hash()] : [dice.hash(), ...known.slice(dice.integer(0, Math.min(2, known.length)))]
   const revision = `${ids.length}-${ids[0]}`
   const contents: Record<string, ContentName | 'inherited'> = {}
   const hasAttachments = (options.operations['write-attachments'] ?? 0) > 0 && dice.chance(0.3)

@@ -18,8 +18,7 @@ export async function autoPurgeDrill(context: DrillContext): Promise<Findings> {
   await documents.make()
   const edited = await documents.edit()
   const deleted = edited.map(({ id, firstRevision }) => {
-    const hash = (): string => Array.from({ length: 4 }, () => dice.seed().toString(16).padStart(8, '0')).join('')
-    const [leaf, root] = [hash(), firstRevision.split('-')[1]]
+    const [leaf, root] = [dice.hash(), firstRevision.split('-')[1]]
     return { _id: id, _rev: `2-${leaf}`, _revisions: { start: 2, ids: [leaf, root] }, _deleted: true }
   })
   await world.send(number, 'POST', `/${database}/_bulk_docs`, { docs: deleted, new_edits: false })

@@ -56,12 +56,11 @@ function blobsOf(node: SimulatedNode): Map<string, Uint8Array> {
 
 /** Writes documents that were made elsewhere, with many branches and one attachment each. */
 async function graft({ database, dice, world }: DrillContext, through: number, ids: readonly string[]): Promise<void> {
-  const hash = (): string => Array.from({ length: 4 }, () => dice.seed().toString(16).padStart(8, '0')).join('')
   const docs = ids.flatMap(_id => {
-    const root = hash()
+    const root = dice.hash()
     return Array.from({ length: branches }, (_, branch) => {
-      const leaf = hash()
-      const data = Buffer.from(hash().padEnd(attachedBytes, 'a')).toString('base64')
+      const leaf = dice.hash()
+      const data = Buffer.from(dice.hash().padEnd(attachedBytes, 'a')).toString('base64')
       return {
         _id, _rev: `2-${leaf}`, _revisions: { start: 2, ids: [leaf, root] }, branch,
         ...(branch === 0 && { _attachments: { content: { data, content_type: 'text/plain' } } }),

@@ -51,6 +51,11 @@ export class Dice {
     return undefined
   }
 
+  /** Returns 32 hexadecimal digits, like the hash of a revision. */
+  hash(): string {
+    return Array.from({ length: 4 }, () => this.seed().toString(16).padStart(8, '0')).join('')
+  }
+
   /** Returns `count` different items in random order. */
   sample<Item>(items: readonly Item[], count: number): Item[] {
     const left = [...items]
