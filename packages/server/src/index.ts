@@ -14,7 +14,8 @@ export {
 export type { IndexedReplica, KeyKind } from '@sectional/shard'
 // These are the types of the metadata that `Node.control` returns.
 export {
-  activeReplicas, controlStoreName, DamagedControlStoreError, defaultRaftDriverOptions, majority, RaftStorage,
+  activeReplicas, controlStoreName, DamagedControlStoreError, defaultControlPlaneOptions, defaultRaftDriverOptions,
+  majority, RaftStorage,
 } from '@sectional/cluster'
 export type {
   ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord,

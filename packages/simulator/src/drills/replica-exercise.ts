@@ -78,6 +78,8 @@ export class ReplicaExercise {
   async #begin(): Promise<void> {
     const { watch, world } = this.#parts
     const n = Math.min(replicasMax, world.nodes.length)
+    const existing = world.nodes.flatMap(({ inside }) => [...inside!.control.state()!.databases.values()])
+    watch.followNext(new Set(existing.map(({ incarnation }) => incarnation)), this.#partitioned)
     await world.eventually(`${database} to be created`, foundMsMax, async () => {
       const partitioned = this.#partitioned ? '&partitioned=true' : ''
       const { status } = await world.send(1, 'PUT', `/${database}?q=1&n=${n}${partitioned}`, {})

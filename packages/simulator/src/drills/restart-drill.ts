@@ -3,7 +3,7 @@ import type { DrillContext } from './drill.ts'
 import type { Findings } from '../checkers/final-state.ts'
 
 const awayMs = 3000
-/** A node that starts serves at the latest after 3 s (docs/reliability.md). */
+/** With the default ticks of the consensus, a node that starts serves at the latest after 3 s (docs/reliability.md). */
 const watchedMs = 3500
 const settleMs = 1000
 

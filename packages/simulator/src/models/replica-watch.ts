@@ -19,6 +19,9 @@ export class ReplicaWatch {
   readonly #digests = new KnownDigests()
   /** The databases whose replicas are modelled, by incarnation, and whether they are partitioned. */
   readonly #databases = new Map<string, boolean>()
+  /** The incarnations that exist while a database is created whose replicas will be modelled. */
+  #existing: ReadonlySet<string> | undefined
+  #nextPartitioned = false
   readonly #processes = new Map<string, Run>()
   readonly #modelled = new Map<ShardReplica, ModelledReplica>()
   /** The newest replica of each node and shard. */
@@ -30,8 +33,19 @@ export class ReplicaWatch {
     this.#world = world
   }
 
-  /** Models the replicas of a database from now on. */
+  /**
+   * Models the replicas of the database that is created next. Calls that nodes make before they answer that it was
+   * created, such as those of anti-entropy, go through the models, too.
+   * @param existing the incarnations of all databases that exist already
+   */
+  followNext(existing: ReadonlySet<string>, partitioned: boolean): void {
+    this.#existing = existing
+    this.#nextPartitioned = partitioned
+  }
+
+  /** Models the replicas of this database only, from now on. */
   follow(incarnation: string, partitioned: boolean): void {
+    this.#existing = undefined
     this.#databases.set(incarnation, partitioned)
   }
 
@@ -45,7 +59,7 @@ export class ReplicaWatch {
     this.#processes.delete(name)
     let run: Run | undefined
     return (shard, replica) => {
-      const partitioned = this.#databases.get(shard.incarnation)
+      const partitioned = this.#partitioned(shard)
       if (partitioned === undefined || !(replica instanceof ShardEngine)) return replica
       if (run === undefined) {
         const node = this.#world!.nodes.find(each => each.name === name)!
@@ -71,6 +85,13 @@ export class ReplicaWatch {
   noteDamage(node: SimulatedNode, shard: ShardId): void {
     const place = placeOf(node, shard)
     this.#damaged.set(place, (this.#damaged.get(place) ?? 0) + 1)
+  }
+
+  /** Returns whether the database of the shard is partitioned; undefined when its replicas are not modelled. */
+  #partitioned({ incarnation }: ShardId): boolean | undefined {
+    const followed = this.#databases.get(incarnation)
+    if (followed !== undefined || this.#existing === undefined || this.#existing.has(incarnation)) return followed
+    return this.#nextPartitioned
   }
 
   #model(run: Run, shard: ShardId, engine: ShardEngine, partitioned: boolean): ModelledReplica {

@@ -4,7 +4,7 @@
  */
 import { MemoryNetworkHub } from '@sectional/runtime'
 import type { NetworkFaults } from '@sectional/runtime'
-import { defaultRaftDriverOptions } from '@sectional/server'
+import { defaultControlPlaneOptions, defaultRaftDriverOptions } from '@sectional/server'
 import type { RaftDriverOptions } from '@sectional/server'
 import type { Answer, Request } from './answer.ts'
 import { CriticalMoments } from './critical-moments.ts'
@@ -144,12 +144,16 @@ export class World {
         },
         onFatal: (node, error) => this.#gaveUp(node, error),
         observers: this.observers, plant, observe,
-        controlPlane: { raft: {
-          ...defaultRaftDriverOptions, ...snapshots, tickMs: consensusTickMs,
-          ...(snapshots && plant === undefined && {
-            raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes: smallPieceBytes },
-          }),
-        } },
+        controlPlane: {
+          // An election must be possible during the wait, as with the default ticks.
+          startWaitMs: defaultControlPlaneOptions.startWaitMs * consensusTickMs / defaultRaftDriverOptions.tickMs,
+          raft: {
+            ...defaultRaftDriverOptions, ...snapshots, tickMs: consensusTickMs,
+            ...(snapshots && plant === undefined && {
+              raft: { ...defaultRaftDriverOptions.raft, snapshotPieceBytes: smallPieceBytes },
+            }),
+          },
+        },
         ...(limits && { limits }),
         ...(scrubPauseMs !== undefined && { scrub: { pauseMs: scrubPauseMs } }),
         onStarted: node => { for (const listener of this.onStarted) listener(node) },
