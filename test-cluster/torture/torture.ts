@@ -81,7 +81,8 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
     say('all replicas have been read')
     const history = recorder.history()
     const findings = [
-      ...nemesis.problems.map(text => ({ rule: 'process', text })), ...atRest, ...checkHistory(history),
+      ...nemesis.problems.map(text => ({ rule: 'process', text })),
+      ...workload.problems.map(text => ({ rule: 'internal-error', text })), ...atRest, ...checkHistory(history),
     ]
     const answers = counted(new Map([...workload.statuses].sort(([a], [b]) => a - b)))
     print(`${recorder.requests} requests, answers by status: ${answers}; faults: ${counted(nemesis.counts)}`)

@@ -15,6 +15,7 @@ const localDocuments = ['x', 'y', 'z']
 /** Revisions of each document that clients remember, so that some edits name old ones. */
 const rememberedMax = 4
 const requestMsMax = 5000
+const problemsMax = 20
 const thinkMs = { from: 5, to: 50 }
 
 const weights = {
@@ -38,6 +39,8 @@ export class Workload {
   readonly #known = new Map<string, string[]>()
   /** Number of answers by status; 0: there was none. */
   readonly statuses = new Map<number, number>()
+  /** Answers that no fault explains. */
+  readonly problems: string[] = []
 
   constructor(cluster: TestCluster, draws: SeededDraws, recorder: Recorder) {
     this.#cluster = cluster
@@ -184,6 +187,10 @@ export class Workload {
     const answer = await node.http.send(method, `/${database}/${path}`, { json, timeoutMs: requestMsMax })
       .catch(() => undefined)
     const status = answer?.status ?? 0
+    // `_bulk_docs` also has this status when the outcome of one edit is not known.
+    if (status === 500 && path !== '_bulk_docs' && this.problems.length < problemsMax) {
+      this.problems.push(`${method} ${path} by node${node.number} was answered 500 ${JSON.stringify(answer!.body)}`)
+    }
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
     return { invocation, answer }
   }
