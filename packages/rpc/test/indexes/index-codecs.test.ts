@@ -2,20 +2,10 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { IndexDefinition, IndexHead, IndexRead, IndexState, RowBound, RowRange } from '@sectional/core'
 import { indexCodecs } from '../../src/indexes/index-codecs.ts'
-import { PayloadReader, PayloadWriter } from '../../src/schema/payload.ts'
-import { messageHeaderType, ProtocolError, required } from '../../src/schema/schema.ts'
-import type { WireMessage } from '../../src/schema/schema.ts'
+import { ProtocolError } from '../../src/schema/schema.ts'
+import { bytes, count, kindsOf, received, record, sent, text, uint, type Kind, type Sent } from '../codec-kinds.ts'
 
-function record<T>(fields: { [Name in keyof T]: fc.Arbitrary<T[Name]> }): fc.Arbitrary<T> {
-  return fc.record(fields, { noNullPrototype: true }) as fc.Arbitrary<T>
-}
-
-const text = fc.string({ unit: 'binary', maxLength: 10 })
-const bytes = fc.uint8Array({ maxLength: 12 })
-const key = bytes.map(each => Buffer.from(each).toString('latin1'))
-const value = bytes.map(each => Buffer.from(each))
-const uint = fc.nat(0xffffffff)
-const count = fc.maxSafeNat()
+const key = bytes.map(each => each.toString('latin1'))
 const through = fc.oneof(count, fc.constant('newest' as const))
 const optional = <T>(field: string, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<Record<string, T>> =>
   fc.option(arbitrary).map(drawn => drawn === null ? {} : { [field]: drawn })
@@ -48,84 +38,30 @@ function readWith<Place extends object>(
     }))
 }
 
-type Encoding = readonly [message: object, payload: PayloadWriter]
-
-/** A message of one verb: a generator of its values, and how they are encoded and decoded. */
-interface Kind {
-  readonly values: fc.Arbitrary<unknown>
-  readonly encode: (each: never) => Encoding
-  readonly decode: (message: WireMessage, payload: PayloadReader) => unknown
-}
-
-function ofRequest(verb: keyof typeof indexCodecs, values: fc.Arbitrary<unknown>): Kind {
-  const { encodeRequest, decodeRequest } = indexCodecs[verb]
-  const encode = (each: never): Encoding => {
-    const payload = new PayloadWriter()
-    return [{ call: { timeoutMs: 1, [verb]: encodeRequest(each, payload) } }, payload]
-  }
-  return { values, encode, decode: (message, payload) => decodeRequest(required(message.call?.[verb], verb), payload) }
-}
-
-function ofReply(verb: 'buildIndex' | 'indexInfo' | 'dropIndexes', values: fc.Arbitrary<unknown>): Kind {
-  const { encodeReply, decodeReply } = indexCodecs[verb]
-  const encode = (each: never): Encoding => {
-    const payload = new PayloadWriter()
-    return [{ reply: { [verb]: encodeReply(each, payload) } }, payload]
-  }
-  return { values, encode, decode: (message, payload) => decodeReply(required(message.reply?.[verb], verb), payload) }
-}
-
-function ofRows(verb: 'scanIndex' | 'reduceIndex', row: fc.Arbitrary<object>): Kind {
-  const { rows, encodeRow, decodeRow } = indexCodecs[verb]
-  const encode = (all: readonly never[]): Encoding => {
-    const payload = new PayloadWriter()
-    return [{ page: { [rows]: { rows: all.map(each => encodeRow(each, payload)) } } }, payload]
-  }
-  return {
-    values: fc.array(fc.oneof(head, row), { maxLength: 3 }), encode,
-    decode: (message, payload) => (
-      required(message.page?.[rows], rows).rows.map((each: WireMessage) => decodeRow(each, payload))),
-  }
-}
-
-const kinds: Readonly<Record<string, Kind>> = {
-  'requests of buildIndex': ofRequest('buildIndex', record({
-    definition, through, waitMs: fc.double({ min: 0, noNaN: true }),
-  })),
-  'replies of buildIndex': ofReply(
-    'buildIndex', fc.tuple(state, count).map(([each, reached]) => ({ ...each, through: reached })),
-  ),
-  'requests of scanIndex': ofRequest('scanIndex', readWith(place)),
-  'rows of scanIndex': ofRows('scanIndex', record({
-    kind: fc.constant('row'), range: uint, key, id: text, number: uint, value,
-  })),
-  'requests of reduceIndex': ofRequest('reduceIndex', fc.tuple(
-    readWith(group), fc.oneof(uint, fc.constant('exact')),
-  ).map(([read, groupLevel]) => ({ ...read, groupLevel }))),
-  'rows of reduceIndex': ofRows('reduceIndex', record({
-    kind: fc.constant('group'), range: uint, group: key, value,
-  })),
-  'requests of indexInfo': ofRequest('indexInfo', text),
-  'replies of indexInfo': ofReply('indexInfo', fc.tuple(state, record({
-    definition, building: fc.boolean(), waiting: count, failedCount: count,
-    failures: fc.array(record({ id: text, error: text }), { maxLength: 2 }),
-    sizes: record({ file: count, active: count, external: count }),
-  })).map(([each, rest]) => ({ ...each, ...rest }))),
-  'requests of dropIndexes': ofRequest('dropIndexes', record({ except: fc.array(text, { maxLength: 3 }) })),
-}
-
-interface Sent { readonly header: Buffer; readonly payload: Buffer }
-
-function sent({ encode }: Kind, each: unknown): Sent {
-  const [message, payload] = encode(each as never)
-  return { header: Buffer.from(messageHeaderType.encode(message)), payload: Buffer.concat(payload.chunks) }
-}
-
-function received({ decode }: Kind, { header, payload }: Sent): unknown {
-  const reader = new PayloadReader(payload)
-  const decoded = decode(messageHeaderType.decode(header), reader)
-  reader.finish()
-  return decoded
+const verbs = {
+  buildIndex: {
+    request: record({ definition, through, waitMs: fc.double({ min: 0, noNaN: true }) }),
+    reply: fc.tuple(state, count).map(([each, reached]) => ({ ...each, through: reached })),
+  },
+  scanIndex: {
+    request: readWith(place),
+    rows: fc.oneof(head, record({ kind: fc.constant('row'), range: uint, key, id: text, number: uint, value: bytes })),
+  },
+  reduceIndex: {
+    request: fc.tuple(
+      readWith(group), fc.oneof(uint, fc.constant('exact')),
+    ).map(([read, groupLevel]) => ({ ...read, groupLevel })),
+    rows: fc.oneof(head, record({ kind: fc.constant('group'), range: uint, group: key, value: bytes })),
+  },
+  indexInfo: {
+    request: text,
+    reply: fc.tuple(state, record({
+      definition, building: fc.boolean(), waiting: count, failedCount: count,
+      failures: fc.array(record({ id: text, error: text }), { maxLength: 2 }),
+      sizes: record({ file: count, active: count, external: count }),
+    })).map(([each, rest]) => ({ ...each, ...rest })),
+  },
+  dropIndexes: { request: record({ except: fc.array(text, { maxLength: 3 }) }) },
 }
 
 /** Returns undefined for a message that the codec refuses. Every other error fails the test. */
@@ -141,7 +77,7 @@ function receivedOrRefused(kind: Kind, message: Sent): { readonly decoded: unkno
 const changes = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 })
 
 describe('the codecs of indexes', () => {
-  for (const [name, kind] of Object.entries(kinds)) {
+  for (const [name, kind] of kindsOf<keyof typeof verbs>(indexCodecs, verbs)) {
     it(`transmit ${name} unchanged`, () => {
       fc.assert(fc.property(kind.values, each => { assert.deepEqual(received(kind, sent(kind, each)), each) }))
     })
