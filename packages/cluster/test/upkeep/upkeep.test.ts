@@ -95,6 +95,27 @@ describe('upkeep', () => {
     await work.stop()
   })
 
+  it('keeps a live document whose conflicts were deleted, with all of its leaves', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'] })
+    world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '1_day' } })
+    world.time = 1_760_000_000_000
+    const store = async (id: string, branches: Readonly<Record<string, boolean>>): Promise<void> => {
+      const revisions = Object.entries(branches).map(([hash, deleted]) => (
+        { id, path: { start: 2, ids: [hash, 'root'] }, deleted, body: bytes({}) }))
+      await world.store('a').storeRevisions({ revisions, revsLimit: 10 }, plainCall)
+    }
+    await store('resolved', { a: false, b: true })
+    await store('in conflict', { a: false, b: false, c: true })
+    await store('deleted', { a: true, b: true })
+    const leavesOf = async (id: string): Promise<string[] | undefined> => (
+      (await world.leavesOf(id)).a?.map(({ revision, deleted }) => deleted ? `${revision} deleted` : revision))
+    await world.clock.advance(world.time + 2 * dayMs - world.clock.now())
+    await upkeep(world, 'a').run()
+    expect(await leavesOf('resolved')).to.deep.equal(['2-a', '2-b deleted'])
+    expect(await leavesOf('in conflict')).to.deep.equal(['2-b', '2-a', '2-c deleted'])
+    expect(await leavesOf('deleted')).to.deep.equal([])
+  })
+
   it('tries tombstones again of which nothing was purged, and forgets how far shards came that are gone', async () => {
     const world = new ReplicaWorld({ nodes: ['a'] })
     world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '1_day' } })
