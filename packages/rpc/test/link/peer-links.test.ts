@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ReplicaError } from '@sectional/core'
+import type { Network } from '@sectional/runtime'
 import { DialingHandshake } from '../../src/link/handshake.ts'
 import { handshakeType } from '../../src/schema/schema.ts'
-import { context, failure, logged, shard, TestWorld } from '../test-node.ts'
+import { context, failure, logged, shard, TestWorld, type TestNode } from '../test-node.ts'
 
 const patience = { timeoutMs: 1000 }
 
@@ -251,6 +252,34 @@ describe('peer links', () => {
     await world.clock.advance(10_000)
     assert.deepEqual(a.connected(), [])
   })
+
+  for (const [what, act] of [
+    ['their peer is removed', node => { node.peers.setPeers([]) }],
+    ['this node stops', node => node.peers.stop()],
+  ] as readonly (readonly [string, (node: TestNode) => void | Promise<void>])[]) {
+    it(`are not opened on a connection that opens while ${what}`, async () => {
+      const network = world.hub.network('a')
+      const gate = Promise.withResolvers<void>()
+      const late: Network = {
+        listen: network.listen.bind(network),
+        connect: async (address, { timeoutMs }) => {
+          const connection = await network.connect(address, { timeoutMs })
+          await gate.promise
+          return connection
+        },
+      }
+      const b = await world.node('b').start()
+      const a = await world.node('a', { network: late }).start([b])
+      await world.settle()
+      assert.equal(world.hub.openConnections, 1)
+      const acted = act(a)
+      gate.resolve()
+      await world.settle()
+      assert.equal(world.hub.openConnections, 0)
+      assert.deepEqual([...a.changes, ...b.changes], [])
+      await acted
+    })
+  }
 
   it('are replaced by those of a restarted node, even if the old link was not yet found to be dead', async () => {
     const [a, b] = await world.pair()
