@@ -14,13 +14,14 @@ describe('the leader', () => {
   let configuration: VotingConfiguration
   let members: ClusterState['nodes'] = nodes
   let linked: PeerIdentity[] = []
+  let lost: readonly string[] = []
   const proposed: string[] = []
 
   const duties = (): LeaderDuties => new LeaderDuties({
     node: 'n1', address: addressOf('n1'), zone: null, start: { ids: ['s'], confirmed: 0 }, clock, log: new MemoryLog(),
     network: { connected: () => linked } as unknown as PeerNetwork,
     raft: { get configuration() { return configuration }, leads: true, matchOf: () => 7 } as unknown as RaftDriver,
-    state: () => ({ ...initialState('c'), index: 9, nodes: members }),
+    state: () => ({ ...initialState('c'), index: 9, nodes: members, lost }),
     newCommandId: () => 'id',
     proposeHere: async ({ type }) => {
       proposed.push(type)
@@ -54,5 +55,22 @@ describe('the leader', () => {
     expect(await asked(undefined)).to.deep.equal({ answer: 'later', proposed: [] })
     expect(await asked('c')).to.deep.equal({ answer: 'refused', proposed: [] })
     expect(await asked(null)).to.deep.equal({ answer: 'later', proposed: ['forget-node'] })
+  })
+  it('lets a member that lost its disk in again only when its old vote is out, whatever links it has', async () => {
+    const request = {
+      type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true,
+    }
+    members = { ...nodes, n2: { name: 'n2', address: addressOf('n2'), zone: null } }
+    lost = ['n2']
+    for (const link of [[], [{ node: 'n2', address: addressOf('n2'), clusterId: null }]]) {
+      linked = link
+      configuration = { voters: ['n1', 'n2'], learners: [] }
+      expect(await duties().checkAdmission(request, context)).to.deep.equal({ kind: 'later' })
+      configuration = { voters: ['n1'], learners: ['n2'] }
+      expect(await duties().checkAdmission(request, context)).to.deep.equal({ kind: 'later' })
+      configuration = { voters: ['n1'], learners: [] }
+      expect(await duties().checkAdmission(request, context)).to.equal(null)
+    }
+    expect(proposed, 'its replicas are marked as filling already').to.deep.equal([])
   })
 })
