@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
+import type { LogEntry } from '@sectional/core'
 import { MemoryDisk, MemoryStorage, StorageError } from '@sectional/runtime'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
 import { controlStoreName } from '../../src/control/control-store.ts'
@@ -17,6 +19,35 @@ describe('a view of the stored metadata log', () => {
     })
     expect(view()).to.deep.include({ hardState: { term: 4, vote: 'a', commit: 1 }, lastIndex: 2 })
     expect([1, 2, 3].map(index => view().term(index))).to.deep.equal([3, 3, undefined])
+  })
+})
+
+describe('the stored metadata log', () => {
+  it('is after each restart what was written last, however many entries were replaced', async () => {
+    const step = fc.record({ kept: fc.nat(6), added: fc.nat(4), restarts: fc.boolean() })
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 6 }), async steps => {
+      const store = await new MemoryStorage().open(controlStoreName)
+      let raft = new RaftStorage(store)
+      await raft.load()
+      let expected: LogEntry[] = []
+      for (const [at, { kept, added, restarts }] of steps.entries()) {
+        const term = at + 1
+        expected = expected.slice(0, kept)
+        const entries = Array.from({ length: added }, (_, more): LogEntry => (
+          { index: expected.length + more + 1, term, kind: 'command', payload: Buffer.from(`${term} ${more}`) }))
+        expected = [...expected, ...entries]
+        await raft.write({
+          hardState: { term, vote: null, commit: 0 }, snapshot: null, entries, lastIndex: expected.length,
+          lastTerm: expected.at(-1)?.term ?? 0,
+        })
+        const restarted = new RaftStorage(store)
+        const { log } = await restarted.load()
+        if (restarts) raft = restarted
+        expect(log.lastIndex).to.equal(expected.length)
+        expect(log.slice(1, log.lastIndex + 1).map(entry => ({ ...entry, payload: Buffer.from(entry.payload) })))
+          .to.deep.equal(expected)
+      }
+    }))
   })
 })
 
