@@ -5,7 +5,7 @@ import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
 import { bodyChunkBytes } from '../../src/records/body-record.ts'
-import { collect, context, edit, revision, shardA, shardB, shardRuntime } from '../shard-world.ts'
+import { collect, context, edit, json, revision, shardA, shardB, shardRuntime } from '../shard-world.ts'
 
 const syncDelayMs = 5
 
@@ -70,6 +70,30 @@ describe('a shard engine', () => {
     await clock.advance(syncDelayMs * 2)
     expect((await Promise.all(calls)).map(({ kind }) => kind)).to.deep.equal(['updated', 'updated'])
     expect(await sequences()).to.deep.equal([2])
+  })
+
+  it('decides on the records of the newest batch in flight, also when an earlier one has become durable', async () => {
+    slowDisk()
+    const parent = `1-${edit('a', null, { x: 1 }).revisionHash}`
+    const copied = async (sequence: number): Promise<void> => {
+      const checkpoint = { history: 'other', sequence }
+      const locals = [{ id: 'l', revision: 1, stamp: sequence, body: json({ sequence }) }]
+      await Promise.all([
+        engine.storeRevisions({ revisions: [], locals, revsLimit: 10, checkpoint }, context),
+        engine.purgeDocuments({ purges: [], checkpoint }, context),
+      ])
+    }
+    const calls: Promise<EditOutcome | void>[] = [outcome('a', null, { x: 1 }), copied(1)]
+    await clock.advance(1)
+    calls.push(outcome('a', parent, { x: 2 }), copied(9))
+    await clock.advance(syncDelayMs)
+    calls.push(outcome('a', parent, { x: 3 }), copied(5))
+    await clock.advance(syncDelayMs * 2)
+    const outcomes = (await Promise.all(calls)).filter(each => each !== undefined)
+    expect(outcomes.map(({ kind }) => kind)).to.deep.equal(['updated', 'updated', 'conflict'])
+    const { seen, purgesSeen } = await engine.upkeep.replicaInfo(context)
+    expect([seen, purgesSeen]).to.deep.equal([{ other: 9 }, { other: 9 }])
+    expect((await engine.openLocalDocuments(['l'], context))[0]?.stamp).to.equal(9)
   })
 
   it('shows readers only durable records', async () => {
