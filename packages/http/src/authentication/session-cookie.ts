@@ -13,7 +13,8 @@ import { sameSiteOf } from './same-site.ts'
 
 export const sessionCookieName = 'AuthSession'
 const separator = ':'.charCodeAt(0)
-const base64url = /^[A-Za-z0-9_-]+={0,2}$/
+/** The alphabet of base64url, and that of Base64. */
+const base64 = /^[A-Za-z0-9_+/-]+={0,2}$/
 const hexTime = /^[0-9A-Fa-f]{1,12}$/
 const digestNames: Readonly<Record<DigestName, string>> = {
   sha: 'sha1', sha224: 'sha224', sha256: 'sha256', sha384: 'sha384', sha512: 'sha512',
@@ -21,7 +22,7 @@ const digestNames: Readonly<Record<DigestName, string>> = {
 
 export interface SessionCookie {
   readonly name: string
-  /** Seconds since 1970 at which the session was created or renewed. */
+  /** Seconds since 1970 at which the session was created or renewed. A text that is no time has long passed. */
   readonly time: number
   /** The bytes that the signature covers. */
   readonly message: Uint8Array
@@ -42,15 +43,14 @@ export function findSessionCookie(header: string | undefined): string | null {
 
 /** Parses a cookie's value without checking its signature. @throws ApiError `bad_request` when it is malformed */
 export function readSessionCookie(value: string): SessionCookie {
-  if (!base64url.test(value)) throw malformed()
+  if (!base64.test(value)) throw malformed()
   const bytes = Buffer.from(value, 'base64url')
   const first = bytes.indexOf(separator)
   const second = first < 0 ? -1 : bytes.indexOf(separator, first + 1)
   if (second < 0) throw malformed()
   const time = bytes.toString('latin1', first + 1, second)
-  if (!hexTime.test(time)) throw malformed()
   return {
-    name: bytes.toString('utf8', 0, first), time: Number.parseInt(time, 16),
+    name: bytes.toString('utf8', 0, first), time: hexTime.test(time) ? Number.parseInt(time, 16) : -Infinity,
     message: bytes.subarray(0, second), signature: bytes.subarray(second + 1),
   }
 }
