@@ -107,5 +107,10 @@ function answer(request: RequestContext, services: Services, { status, body, coo
   if (next === undefined) return sendJson(request, services, status, body, headers)
   // Only paths on this server are allowed. The origin is prepended, so `//host` leads to no other host.
   if (!next.startsWith('/')) throw new ApiError('bad_request', 'path must begin with a /.')
-  sendJson(request, services, 302, body, { ...headers, Location: origin(request, services) + encodeURI(next) })
+  sendJson(request, services, 302, body, { ...headers, Location: origin(request, services) + escaped(next) })
+}
+
+/** Escapes what must not stand in a header. Escapes that the path has already are kept. */
+function escaped(path: string): string {
+  return encodeURI(path.toWellFormed()).replaceAll(/%25([0-9A-Fa-f]{2})/g, '%$1')
 }

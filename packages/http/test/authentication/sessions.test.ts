@@ -136,6 +136,8 @@ describe('cookie sessions', () => {
       302, 'http://node.example:5984/login', 'AuthSession=',
     ])
     expect((await node.delete('/_session?next=/bye', anonymous)).status).to.equal(302)
+    const escaped = await node.delete('/_session?next=/a%2520b%2Fc%20%C3%BC%0D%25', anonymous)
+    expect(escaped.headers['location']).to.equal('http://node.example:5984/a%20b/c%20%C3%BC%0D%25')
   })
 
   it('send a browser on to a path that is a field of its form', async () => {
