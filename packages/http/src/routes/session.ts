@@ -82,7 +82,7 @@ function readForm(text: string): Query {
 function login(member: (name: string) => unknown, redirects: Redirects): GivenLogin {
   const text = (name: string): string | undefined => {
     const value = member(name)
-    return typeof value === 'string' && value !== '' ? value : undefined
+    return typeof value === 'string' ? value : undefined
   }
   const name = text('name')
   const username = text('username')

@@ -117,7 +117,10 @@ describe('cookie sessions', () => {
     expect(await post('{"name": "d')).to.deep.equal([400, 'invalid UTF-8 JSON'])
     expect(await post('')).to.deep.equal([400, 'invalid UTF-8 JSON'])
     expect(await post('{"password":"x"}')).to.deep.equal([400, 'request body must contain a username'])
-    expect(await post('{"name":"a","username":"b"}')).to.deep.equal([400, 'request body contains different usernames'])
+    for (const names of ['{"name":"a","username":"b"}', '{"name":"","username":"admin"}']) {
+      expect(await post(names)).to.deep.equal([400, 'request body contains different usernames'])
+    }
+    expect(await post('{"name":"","password":"x"}')).to.deep.equal([401, 'Name or password is incorrect.'])
     expect(await post('name=admin', 'text/plain')).to.deep.equal([
       415, "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'",
     ])
