@@ -22,11 +22,13 @@ export function tokenUser(name: string, roles: readonly string[], handler: 'prox
 const blanks = ' \t\n\v\f\r'
 
 /**
- * Returns the roles of a list with commas. Only blanks of ASCII around a role are not part of it: whoever decides about
- * roles elsewhere may take one that begins with another kind of blank for another role.
+ * Returns the roles of a list with commas, without empty ones at its end. Only blanks of ASCII around a role are not
+ * part of it: whoever decides about roles elsewhere may take one that begins with another kind of blank for another
+ * role.
  */
 export function listedRoles(list: string): readonly string[] {
-  return list.split(',').map(withoutBlanks).filter(role => role !== '')
+  const roles = list.split(',').map(withoutBlanks)
+  return roles.slice(0, roles.findLastIndex(role => role !== '') + 1)
 }
 
 function withoutBlanks(text: string): string {

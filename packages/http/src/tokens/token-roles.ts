@@ -19,8 +19,8 @@ export function rolesOf(
     : nestedClaim(claims, rolesClaimPath)
   if (given === undefined) return []
   const roles = typeof given === 'string' ? listedRoles(given) : given
-  if (!Array.isArray(roles) || !roles.every(isRole)) throw badToken('Invalid roles claim')
-  return roles.filter(role => role !== '')
+  if (!Array.isArray(roles) || !roles.every(isRole)) throw badToken('Malformed token')
+  return roles
 }
 
 function nestedClaim(claims: Claims, path: string): unknown {

@@ -29,7 +29,7 @@ describe('proxy authentication', () => {
     const answer = await session({
       'x-auth-service-username': 'remote user', 'x-auth-service-roles': ' one ,two,, three',
     })
-    expect(answer.json.userCtx).to.deep.equal({ name: 'remote user', roles: ['one', 'two', 'three'] })
+    expect(answer.json.userCtx).to.deep.equal({ name: 'remote user', roles: ['one', 'two', '', 'three'] })
     expect(answer.json.info).to.deep.equal({
       authentication_handlers: ['proxy', 'cookie', 'default'], authenticated: 'proxy', authentication_db: '_users',
     })

@@ -130,7 +130,7 @@ describe('signed tokens', () => {
     const [header, payload, signature] = hmac().split('.') as [string, string, string]
     for (const token of [
       'abc', 'a.b', 'a.b.c.d', '..', `${header}.${payload}`, `${header}..${signature}`, `.${payload}.${signature}`,
-      `${header}.${payload}.${signature}.`, `${header}.${payload}.${signature}=`, `${header} .${payload}.${signature}`,
+      `${header}.${payload}.${signature}.`, `${header}.${payload}=.${signature}`, `${header} .${payload}.${signature}`,
       `${header}.${payload}.${signature}, Bearer ${header}.${payload}.${signature}`, `${encode('{"alg"')}.${payload}.`,
       `${encode('\ufeff{}')}x.${payload}.`, `${Buffer.from('{"alg":"\xff"}', 'latin1').toString('base64url')}.e30.`,
       'x'.repeat(20_000), `${encode({ alg: 'HS256', kid: 'h', x: 'x'.repeat(17_000) })}.e30.x`,
@@ -204,7 +204,34 @@ describe('signed tokens', () => {
     expect(await userOf(hmac({ ...all, iss: ['https://id.example'] }, typ))).to.equal('400 Invalid iss claim')
     expect(await userOf(hmac({ ...all, iss: undefined }, typ))).to.equal('400 Missing iss claim')
     expect(await userOf(hmac({ ...all, groups: ['b'] }, typ))).to.equal('400 Invalid groups claim')
-    expect(await userOf(hmac(all, { ...typ, kid: undefined }))).to.equal('400 Unknown kid')
+    expect(await userOf(hmac(all, { ...typ, kid: undefined }))).to.equal('400 Missing kid claim')
+  })
+
+  it('are checked in the order of CouchDB: claims before the key and the signature', async () => {
+    set('required_claims', 'kid, exp, nbf, iat, {groups, "a"}, {iss, "me"}, typ')
+    const given: Record<string, unknown> = { sub: 'anna', groups: 'b' }
+    const header: Record<string, unknown> = { alg: 'HS256' }
+    const refused = (): Promise<unknown> => userOf(signToken(header, given, Buffer.from('another key')))
+    const steps: readonly (readonly [string, object, object?])[] = [
+      ['400 Missing typ header parameter', { }, { typ: 'JWT' }], ['400 Missing iss claim', { iss: 'me' }],
+      ['400 Missing iat claim', { iat: 1.5 }], ['400 Invalid iat claim', { iat: 1 }],
+      ['400 Missing nbf claim', { nbf: year2100 }], ['401 nbf not in past', { nbf: 1 }],
+      ['400 Missing exp claim', { exp: 1 }], ['401 exp not in future', { exp: year2100 }],
+      ['400 Invalid groups claim', { groups: 'a' }], ['400 Missing kid claim', {}, { kid: 'x' }],
+      ['400 Unknown kid', {}, { kid: 'h' }],
+    ]
+    for (const [reason, ...then] of steps) {
+      expect(await refused()).to.equal(reason)
+      Object.assign(given, then[0])
+      Object.assign(header, then[1])
+    }
+    expect(await refused()).to.equal('400 Bad HMAC')
+    expect(await userOf(`${encode({ alg: 'none' })}.***.x`)).to.equal('400 Invalid alg header parameter')
+    expect(await userOf(`${encode({ alg: 'HS256', kid: 'x' })}.${encode('[1]')}.x`)).to.equal('400 Not an object')
+  })
+
+  it('are refused with a signature that is not in base64url', async () => {
+    for (const end of ['=', '***', '+', '%']) expect(await userOf(hmac() + end), end).to.equal('400 Bad HMAC')
   })
 
   it('must be of the issuer and for the audience, where these are configured', async () => {
@@ -235,11 +262,11 @@ describe('signed tokens', () => {
 
   it('give the roles of a claim, or of a path with escaped dots', async () => {
     const deep = { 'er.': { roles: ['d'] }, 'list': [{ roles: ['l'] }] }
-    const more = { '_service.roles': ['a', 'b'], 'plain': ' x ,y,,', deep }
+    const more = { '_service.roles': ['a', 'b', ''], 'plain': ' x ,,y,,', deep }
     const roles = async (): Promise<unknown> => (await userOf(hmac(more)) as { roles: unknown }).roles
-    expect(await roles()).to.deep.equal(['a', 'b'])
+    expect(await roles()).to.deep.equal(['a', 'b', ''])
     set('roles_claim_name', 'plain')
-    expect(await roles()).to.deep.equal(['x', 'y'])
+    expect(await roles()).to.deep.equal(['x', '', 'y'])
     for (const missing of ['none', 'deep.er', 'toString', '__proto__']) {
       set('roles_claim_name', missing)
       expect(await roles(), missing).to.deep.equal([])
@@ -257,14 +284,15 @@ describe('signed tokens', () => {
   it('give the roles of a text as they are written, apart from blanks of ASCII around them', async () => {
     const roles = '\ufeff_admin,\u00a0_admin,_admin\u2028,\u3000'
     expect(await userOf(hmac({ '_service.roles': `${roles}, \t,\r\nstaff ` })))
-      .to.deep.equal({ name: 'anna', roles: [...roles.split(','), 'staff'] })
+      .to.deep.equal({ name: 'anna', roles: [...roles.split(','), '', 'staff'] })
   })
 
   it('are refused when the roles are no list of texts', async () => {
     for (const roles of [null, 1, true, {}, { 0: '_admin', length: 1 }, [1], [null], ['a', ['_admin']]]) {
       const refused = await userOf(hmac({ '_service.roles': roles }))
-      expect(refused, JSON.stringify(roles)).to.equal('400 Invalid roles claim')
+      expect(refused, JSON.stringify(roles)).to.equal('400 Malformed token')
     }
+    expect(await userOf(hmac({ 'sub': undefined, '_service.roles': [1] }))).to.equal('400 Malformed token')
   })
 
   it('make a server administrator by the role _admin only', async () => {
