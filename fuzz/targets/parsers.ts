@@ -11,7 +11,7 @@ import {
 import { documentTag, taggedRevision } from '../../packages/http/src/messages/response.ts'
 import { Query } from '../../packages/http/src/request/query.ts'
 import { encodeSegment, splitPath, splitTarget } from '../../packages/http/src/request/request-path.ts'
-import { bearerToken, readTokenHeader } from '../../packages/http/src/tokens/signed-token.ts'
+import { bearerToken, readToken } from '../../packages/http/src/tokens/signed-token.ts'
 import { editIni, fitsIni, parseIni } from '../../packages/server/src/configuration/ini-file.ts'
 import { target, type FuzzTarget } from '../fuzz-target.ts'
 import { changed, oddHeader, oddText } from '../generators/odd-text.ts'
@@ -141,7 +141,7 @@ const credentials = target({
     assert.deepEqual(parseBasicCredentials(`Basic ${encoded}`), isLoggedOut ? null : { name, password })
     refusesOr(() => parseBasicCredentials(header))
     const bearer = bearerToken(header)
-    if (bearer !== null) refusesOr(() => readTokenHeader(bearer, ['HS256']))
+    if (bearer !== null) refusesOr(() => readToken(bearer, ['HS256']))
   },
 })
 

@@ -11,10 +11,13 @@ export interface TokenHeader {
   readonly type: unknown
 }
 
+/** A token whose signature is not verified yet. */
+export interface SignedToken { readonly header: TokenHeader; readonly claims: Readonly<Record<string, unknown>> }
+
 /** Longer tokens are refused before they are parsed. */
 const tokenCharactersMax = 16 * 1024
 const bearer = /^bearer +(.*)$/is
-const compactForm = /^[\w-]+\.[\w-]+\.[\w-]*$/
+const base64url = /^[\w-]+$/
 
 /** Returns the token in an Authorization header of the scheme Bearer, or null when there is none. */
 export function bearerToken(authorization: string | undefined): string | null {
@@ -23,9 +26,14 @@ export function bearerToken(authorization: string | undefined): string | null {
 }
 
 /** @throws ApiError `bad_request` when the token is malformed or its algorithm is not allowed */
-export function readTokenHeader(token: string, algorithms: readonly string[]): TokenHeader {
-  if (token.length > tokenCharactersMax || !compactForm.test(token)) throw badToken('Malformed token')
-  const header = readTokenPart(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url'))
+export function readToken(token: string, algorithms: readonly string[]): SignedToken {
+  const [header, payload, signature, ...more] = token.length > tokenCharactersMax ? [] : token.split('.')
+  if (signature === undefined || more.length > 0) throw badToken('Malformed token')
+  return { header: readHeader(header!, algorithms), claims: readPart(payload!) }
+}
+
+function readHeader(part: string, algorithms: readonly string[]): TokenHeader {
+  const header = readPart(part)
   const { alg: algorithm, kid: keyId, typ: type } = header
   if (algorithm === undefined) throw badToken('Missing alg header parameter')
   if (typeof algorithm !== 'string' || !algorithms.includes(algorithm)) throw badToken('Invalid alg header parameter')
@@ -34,11 +42,11 @@ export function readTokenHeader(token: string, algorithms: readonly string[]): T
   return { algorithm, keyId, type }
 }
 
-/** Parses a decoded part of a token. @throws ApiError `bad_request` */
-export function readTokenPart(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+function readPart(part: string): Readonly<Record<string, unknown>> {
+  if (!base64url.test(part)) throw badToken('Malformed token')
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(part, 'base64url')))
   } catch {
     throw badToken('Malformed token')
   }

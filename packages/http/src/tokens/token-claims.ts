@@ -1,4 +1,4 @@
-/** Checks the claims of a token whose signature was verified (RFC 7519, section 4.1). */
+/** Checks the claims of a token (RFC 7519, section 4.1). */
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequiredClaim } from '../settings/token-options.ts'
 import type { TokenHeader } from './signed-token.ts'
@@ -8,23 +8,43 @@ export type Claims = Readonly<Record<string, unknown>>
 
 export interface ClaimRules {
   readonly options: Pick<HttpOptions, 'requiredClaims' | 'tokenAudiences' | 'tokenIssuer' | 'clockToleranceSeconds'>
-  /** Whether the key was fetched from the issuer. Such a token needs `exp`, and its `nbf` is always checked. */
-  readonly isFetchedKey: boolean
   /** Seconds since 1970. */
   readonly now: number
 }
 
-/** @throws ApiError `bad_request` for a missing or wrong claim, `unauthorized` outside the token's time */
-export function checkClaims(claims: Claims, header: TokenHeader, rules: ClaimRules): void {
-  const { options: { requiredClaims, tokenAudiences, tokenIssuer }, isFetchedKey } = rules
-  for (const required of requiredClaims) {
+/** The order in which CouchDB checks. Other claims come between `exp` and `kid`. */
+const checkedFirst = ['typ', 'iss', 'iat', 'nbf', 'exp']
+const checkedLast = 'kid'
+
+/**
+ * Checks the claims that the options require.
+ * @throws ApiError `bad_request` for a missing or wrong claim, `unauthorized` outside the token's time
+ */
+export function checkRequiredClaims(claims: Claims, header: TokenHeader, rules: ClaimRules): void {
+  for (const required of rules.options.requiredClaims.toSorted((a, b) => rank(a) - rank(b))) {
     if (!isOfHeader(required, header)) checkRequired(claims, required, rules)
   }
+}
+
+/**
+ * Checks the issuer and the audience. A token whose key was fetched from the issuer needs `exp`, and its `nbf` is
+ * always checked.
+ *
+ * @throws ApiError as `checkRequiredClaims`
+ */
+export function checkIssuedClaims(claims: Claims, isFetchedKey: boolean, rules: ClaimRules): void {
+  const { tokenAudiences, tokenIssuer } = rules.options
   if (tokenIssuer !== '') checkRequired(claims, { name: 'iss', value: tokenIssuer }, rules)
   if (tokenAudiences.length > 0) checkAudience(claims, tokenAudiences)
   if (!isFetchedKey) return
   checkRequired(claims, { name: 'exp', value: undefined }, rules)
   if (claimOf(claims, 'nbf') !== undefined) checkTime(claims, 'nbf', rules)
+}
+
+function rank({ name }: RequiredClaim): number {
+  if (name === checkedLast) return checkedFirst.length + 1
+  const at = checkedFirst.indexOf(name)
+  return at < 0 ? checkedFirst.length : at
 }
 
 /** Checks parameters of the header, which can be required like claims. Returns false for the name of a claim. */
@@ -68,10 +88,11 @@ function hasValue(given: unknown, value: string): boolean {
   return given === value || (Array.isArray(given) && given.includes(value))
 }
 
-/** Of `iat` only the type is checked. */
+/** Of `iat` only the type is checked: an integer. */
 function checkTime(claims: Claims, name: 'exp' | 'nbf' | 'iat', { options, now }: ClaimRules): void {
   const time = claimOf(claims, name)
-  if (typeof time !== 'number' || !Number.isFinite(time)) throw badToken(`Invalid ${name} claim`)
+  const isValid = name === 'iat' ? Number.isInteger(time) : Number.isFinite(time)
+  if (typeof time !== 'number' || !isValid) throw badToken(`Invalid ${name} claim`)
   const tolerance = options.clockToleranceSeconds
   if (name === 'exp' && time + tolerance <= now) throw unauthorizedToken('exp not in future')
   if (name === 'nbf' && time - tolerance > now) throw unauthorizedToken('nbf not in past')
