@@ -70,11 +70,11 @@ interface WritingUser { readonly name: string | null; readonly roles: readonly s
 
 function memberRefusal({ _id: id, type, name, roles }: Members, old: Members | null): string | null {
   if (type !== 'user') return 'doc.type must be user'
-  if (typeof name !== 'string' || name === '') return 'doc.name is required'
-  if (roles === undefined || roles === null) return 'doc.roles must exist'
+  if (!name) return 'doc.name is required'
+  if (!roles) return 'doc.roles must exist'
   if (!Array.isArray(roles)) return 'doc.roles must be an array'
   if (!roles.every(role => typeof role === 'string')) return 'doc.roles can only contain strings'
-  if (id !== userIdPrefix + name) return 'Doc ID must be of the form org.couchdb.user:name'
+  if (typeof name !== 'string' || id !== userIdPrefix + name) return 'Doc ID must be of the form org.couchdb.user:name'
   if (old !== null && old['name'] !== name) return 'Usernames can not be changed.'
   return null
 }
