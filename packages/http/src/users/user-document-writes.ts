@@ -178,12 +178,14 @@ function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOu
 }
 
 const passwordMember = new NamedMembers(['password'])
+/** Characters of a wrong password that are shown. */
+const shownMax = 100
 
 /**
  * Returns the body of a document with the hash of its password instead of the password, or null when the document has
  * no such member. A password that is null is removed, and leaves the hash of the document as it is.
- * @throws ApiError `bad_request` when the password is not a string or breaks a rule, `service_unavailable` when too
- * many are waiting
+ * @throws ApiError `forbidden` when the password is not a string, `bad_request` when it breaks a rule,
+ * `service_unavailable` when too many are waiting
  */
 async function withoutPassword(
   { hasher, rules, options, turns }: UserDocumentParts, body: Uint8Array, source: PasswordSource,
@@ -192,7 +194,9 @@ async function withoutPassword(
   const { password } = JSON.parse(member) as { readonly password?: unknown }
   if (password === undefined) return null
   if (password === null) return turns.run(passwordMember.without(body))
-  if (typeof password !== 'string') throw new ApiError('bad_request', 'The password must be a string.')
+  if (typeof password !== 'string') {
+    throw new ApiError('forbidden', `Password value of '${JSON.stringify(password).slice(0, shownMax)}' is invalid.`)
+  }
   rules.check(password, options.passwordRules)
   return turns.run(withHash(body, await hasher.hash(password, source)))
 }
