@@ -38,7 +38,8 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
     updateDocuments: (db, writes, options, context) => !hasUserDocuments(db.name)
       ? coordinator.updateDocuments(db, writes, options, context)
       : writeUsers(parts, db, writes, context, {
-        refusal: write => ownRefusal(db, write.id, options) ?? anonymousRefusal(db, write, options),
+        isOwn: id => isOwn(db, id, options),
+        refusal: write => anonymousRefusal(db, write, options),
         source: sourceOf(options),
         user: options.user?.name ?? null,
         withBody: ({ id, parent, deleted, attachments }, body) => documentWrite(id, parent, deleted, body, attachments),
@@ -47,7 +48,8 @@ export function withUserDocuments(coordinator: Coordinator, parts: UserDocumentP
     storeRevisions: (db, writes, options, context) => !hasUserDocuments(db.name)
       ? coordinator.storeRevisions(db, writes, options, context)
       : writeUsers(parts, db, writes, context, {
-        refusal: ({ id }) => ownRefusal(db, id, options) ?? replicationRefusal(db, options),
+        isOwn: id => isOwn(db, id, options),
+        refusal: () => replicationRefusal(db, options),
         source: sourceOf(options),
         user: options.user?.name ?? null,
         withBody: (write, body) => ({ ...write, body }),
@@ -73,6 +75,7 @@ interface UserWrite { readonly id: string; readonly body: Uint8Array }
 
 /** What differs between edits and revisions that come with their history. */
 interface UserWriteKind<Write> {
+  readonly isOwn: (id: string) => boolean
   /** Returns why a write is refused before its content is looked at. */
   readonly refusal: (write: Write) => WriteOutcome | null
   readonly source: PasswordSource
@@ -82,11 +85,17 @@ interface UserWriteKind<Write> {
   readonly write: (passed: readonly Write[]) => Promise<readonly WriteOutcome[]>
 }
 
-/** Writes the documents that are not refused, and returns the outcomes of all in order. */
+/**
+ * Writes the documents that are not refused, and returns the outcomes of all in order. When one belongs to somebody
+ * else, none is written, as in CouchDB.
+ * @throws ApiError `missing`
+ */
 async function writeUsers<Write extends UserWrite>(
   parts: UserDocumentParts, db: DatabaseRecord, writes: readonly Write[], context: OperationContext,
   kind: UserWriteKind<Write>,
 ): Promise<readonly WriteOutcome[]> {
+  const users = writes.filter(({ id }) => !id.startsWith(designPrefix))
+  if (!users.every(({ id }) => kind.isOwn(id))) throw new ApiError('missing')
   const refusals = writes.map(write => write.id.startsWith(designPrefix) ? null : kind.refusal(write))
   const passed: Write[] = []
   for (const [index, write] of writes.entries()) {
@@ -133,15 +142,13 @@ function sourceOf({ user }: WriteOptions): PasswordSource {
   return { address: 'writes', name: user?.name ?? '', known: user !== undefined && user.name !== null }
 }
 
-const missing: WriteOutcome = Object.freeze({ kind: 'error', error: 'not_found', reason: 'missing', status: 404 })
 const replicationForbidden = forbidden(
   'Only administrators may write revisions with their history to the users database.',
 )
 
 /** Users may write their own documents, and clients that are not logged in may register. */
-function ownRefusal(db: DatabaseRecord, id: string, { user }: WriteOptions): WriteOutcome | null {
-  if (user === undefined || user.name === null || isDatabaseAdmin(user, db)) return null
-  return ownerOf(id) === user.name ? null : missing
+function isOwn(db: DatabaseRecord, id: string, { user }: WriteOptions): boolean {
+  return user === undefined || user.name === null || isDatabaseAdmin(user, db) || ownerOf(id) === user.name
 }
 
 /**
