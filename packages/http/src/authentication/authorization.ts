@@ -42,8 +42,9 @@ export function requireDatabaseAdmin(user: User, database: DatabaseRecord): void
   throw new ApiError(user.name === null ? 'unauthorized' : 'forbidden', 'You are not a db or server admin.')
 }
 
-/** Allows database and server administrators on maintenance paths. All others get 401. */
+/** Allows database and server administrators on maintenance paths. Other members get 401. */
 export function requireMaintenanceAdmin(user: User, database: DatabaseRecord): void {
+  requireMember(user, database)
   if (!isDatabaseAdmin(user, database)) throw new ApiError('unauthorized', 'You are not a server or db admin.')
 }
 
@@ -78,7 +79,7 @@ function texts(people: Record<string, unknown> | undefined, key: string): readon
 export function checkSecurityShape(security: Record<string, unknown>): void {
   for (const key of ['admins', 'members', 'readers']) {
     const people = security[key]
-    if (people === undefined) continue
+    if (people === undefined || (key === 'readers' && security['members'] !== undefined)) continue
     if (!isJsonObject(people)) throw new ApiError('bad_request', 'admins or members must be a JSON list of strings')
     for (const list of ['names', 'roles']) {
       const value = people[list]

@@ -55,7 +55,8 @@ describe('the security object', () => {
     expect(() => checkSecurityShape({ admins: ['a'] })).to.throw('admins or members must be a JSON list of strings')
     expect(() => checkSecurityShape({ admins: { names: 'a' } })).to.throw('names must be a JSON list of strings')
     expect(() => checkSecurityShape({ members: { roles: [1] } })).to.throw('roles must be a JSON list of strings')
-    checkSecurityShape({ admins: { names: ['a'], extra: 1 }, other: { names: 5 } })
+    expect(() => checkSecurityShape({ readers: 5 })).to.throw('admins or members must be a JSON list of strings')
+    checkSecurityShape({ admins: { names: ['a'], extra: 1 }, other: { names: 5 }, members: {}, readers: 5 })
   })
 })
 
@@ -75,6 +76,7 @@ describe('access', () => {
     for (const [method, path] of [
       ['GET', ''], ['GET', '/doc'], ['PUT', '/doc'], ['POST', '/_bulk_docs'], ['GET', '/_security'],
       ['GET', '/_design/d/_view/v'], ['COPY', '/doc'], ['GET', '/_shards'],
+      ['POST', '/_compact'], ['POST', '/_compact/d'], ['POST', '/_view_cleanup'],
     ] as const) {
       const refused = await node.request(method, `/db${path}`, undefined, anonymous)
       expect([refused.status, refused.json]).to.deep.equal([
