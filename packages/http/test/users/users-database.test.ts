@@ -131,13 +131,11 @@ describe('the users database', () => {
     })
 
     it('and refuses what is not a text', async () => {
-      for (const [password, shown] of [[7, '7'], [true, 'true'], [[], '[]'], ['x'.repeat(200).split(''), '']] as const) {
-        const answer = await node.put(pathOf('ann'), { ...userOf('ann', ''), password })
-        expect(outcome(answer)[0]).to.equal(403)
-        expect(outcome(answer)[1]).to.include(`Password value of '${shown}`).and.have.length.below(200)
+      for (const password of [7, true, [], ['x'.repeat(200)]]) {
+        const bulk = await node.post('/_users/_bulk_docs', { docs: [{ _id: idOf('ann'), password }] })
+        expect(outcome(bulk)).to.deep.equal([
+          403, `Password value of '${JSON.stringify(password).slice(0, 100)}' is invalid.`])
       }
-      const bulk = await node.post('/_users/_bulk_docs', { docs: [{ _id: idOf('ann'), password: 7 }] })
-      expect(outcome(bulk)).to.deep.equal([403, "Password value of '7' is invalid."])
     })
 
     it('and removes one that is null, without a change of the hash', async () => {
@@ -336,11 +334,10 @@ describe('the users database', () => {
         outcome(await node.put(pathOf(name), { name, type: 'user', roles: [], ...members })))
       const refused: readonly (readonly [object, string, string?])[] = [
         [{ type: 'person' }, 'doc.type must be user'],
-        ...['', 0, null, false].map(name => [{ name }, 'doc.name is required'] as const),
-        ...[undefined, null, '', 0, false].map(roles => [{ roles }, 'doc.roles must exist'] as const),
-        ...['a', {}, 1].map(roles => [{ name: 5, roles }, 'doc.roles must be an array'] as const),
-        ...[5, true, ['ann'], {}].map(name => [{ name }, 'Doc ID must be of the form org.couchdb.user:name'] as const),
-        [{ roles: ['a', 1] }, 'doc.roles can only contain strings'],
+        [{ name: '' }, 'doc.name is required'], [{ name: 0 }, 'doc.name is required'],
+        ...[undefined, '', 0, false].map(roles => [{ roles }, 'doc.roles must exist'] as const),
+        [{ roles: 'a', name: 5 }, 'doc.roles must be an array'], [{ roles: ['a', 1] }, 'doc.roles can only contain strings'],
+        [{ name: 5 }, 'Doc ID must be of the form org.couchdb.user:name'],
         [{ name: 'bob' }, 'Doc ID must be of the form org.couchdb.user:name'],
         [{ password_scheme: 'rot13' }, 'Password scheme `rot13` not supported.'],
         [{ password_scheme: 'pbkdf2', iterations: '1' }, 'iterations must be a number.'],
@@ -349,9 +346,7 @@ describe('the users database', () => {
         [{}, 'Username may not start with underscore.', '_ann'],
         [{}, 'Character `:` is not allowed in usernames.', 'a:b'],
       ]
-      for (const [members, reason, name] of refused) {
-        expect(await write(members, name)).to.deep.equal([403, reason])
-      }
+      for (const [members, reason, name] of refused) expect(await write(members, name)).to.deep.equal([403, reason])
     })
 
     it('strangers and users by default', async () => {
