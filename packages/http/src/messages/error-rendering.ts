@@ -20,7 +20,7 @@ export function renderError(request: RequestContext, services: Services, thrown:
   if (error.status === 401) challenge(request, services, headers)
   const body: Record<string, unknown> = { error: error.error, reason: error.reason, ...error.members }
   if (error.error === 'unknown_error' && !(error instanceof FunctionError)) body['ref'] = crc32(stackOf(thrown))
-  const loginPage = loginRedirect(request, services, error)
+  const loginPage = headers['WWW-Authenticate'] === undefined ? loginRedirect(request, services, error) : null
   if (loginPage === null) return sendJson(request, services, error.status, body, headers)
   sendJson(request, services, 302, body, { ...headers, Location: loginPage })
 }

@@ -70,18 +70,41 @@ describe('the login page of browsers', () => {
       302, 'http://node.example:5984/app/login?return=%2Fdb%2Fpage%20one'
         + '&reason=You%20are%20not%20authorized%20to%20access%20this%20db.', 'unauthorized',
     ])
-    expect((await open('text/html;q=0.9, text/plain')).status).to.equal(302)
+    for (const accept of [
+      'text/html;q=0.9, text/plain', 'TEXT/HTML', 'text/*', 'text/html, application/json;q=0', 'text/html,*/*;q=0.0',
+    ]) expect((await open(accept)).status, accept).to.equal(302)
+    expect((await open('text/html', '/db/a%2Fb/')).headers['location']).to.include('?return=%2Fdb%2Fa%2Fb%2F&')
     const evil = await open('text/html', '/_all_dbs/%0d%0aSet-Cookie:x')
     expect(evil.headers['location'] ?? '').not.to.match(/[\r\n]/)
   })
 
   it('is not for clients that accept JSON, nor for other errors, nor when none is configured', async () => {
-    for (const accept of ['', '*/*', 'application/json', 'text/html, application/json', 'text/html,*/*;q=0.1']) {
-      expect((await open(accept)).status, accept).to.equal(401)
-    }
+    for (const accept of [
+      '', '*/*', 'application/json', 'text/html, application/json', 'text/html,*/*;q=0.1', 'text/html, application/*',
+      'text/html;q=0', 'text/*, text/html;q=0', 'text/*;q=0, text/html', 'application/xhtml+xml',
+    ]) expect((await open(accept)).status, accept).to.equal(401)
     expect((await open('text/html', '/missing')).status).to.equal(404)
     node.configuration.put('chttpd_auth', 'authentication_redirect', '')
     expect((await open('text/html')).status).to.equal(401)
+  })
+
+  it('is not for clients that get a challenge', async () => {
+    const challenge = async (more: object = {}): Promise<unknown[]> => {
+      const { status, headers } = await open('text/html', '/_all_dbs', more)
+      return [status, headers['www-authenticate'], headers['location']]
+    }
+    expect(await challenge({ 'x-couchdb-www-authenticate': 'Cookie' })).to.deep.equal([401, 'Cookie', undefined])
+    node.configuration.put('chttpd', 'require_valid_user', 'true')
+    expect(await challenge()).to.deep.equal([401, 'Basic realm="server"', undefined])
+    node.configuration.put('chttpd', 'WWW-Authenticate', 'Basic realm="staff"')
+    expect(await challenge()).to.deep.equal([401, 'Basic realm="staff"', undefined])
+  })
+
+  it('gets the path that the client has sent to a virtual host', async () => {
+    node.configuration.put('vhosts', 'node.example:5984', '/_membership')
+    expect((await open('text/html', '/a%20b')).headers['location']).to.equal(
+      'http://node.example:5984/app/login?return=%2Fa%2520b&reason=You%20are%20not%20a%20server%20admin.',
+    )
   })
 
   it('is on this host', () => {
