@@ -44,9 +44,9 @@ export function dispatch(routes: Routes, request: RequestContext, services: Serv
 function requireUser(request: RequestContext, services: Services): void {
   const { options } = services
   if (request.user.name !== null || !(options.requireValidUser || options.requireValidUserExceptForUp)) return
-  const first = request.segments[0]
-  if (first === '_session' && request.method === 'POST') return
-  if (first === '_up' && options.requireValidUserExceptForUp) return
+  const [first, ...more] = request.segments
+  if (more.length === 0 && first === '_session' && request.method === 'POST') return
+  if (more.length === 0 && first === '_up' && options.requireValidUserExceptForUp) return
   throw new ApiError('unauthorized', 'Authentication required.')
 }
 

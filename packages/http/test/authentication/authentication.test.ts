@@ -171,6 +171,9 @@ describe('authentication', () => {
     expect((await node.get('/_up', { authorization: '' })).status).to.equal(401)
     node.configuration.put('chttpd', 'require_valid_user_except_for_up', 'true')
     expect((await node.get('/_up', { authorization: '' })).status).to.equal(200)
+    for (const path of ['/_up/x', '/_session/x']) {
+      expect((await node.post(path, {}, { authorization: '' })).json.reason, path).to.equal('Authentication required.')
+    }
     expect((await node.get('/')).status).to.equal(200)
   })
 })
