@@ -133,8 +133,8 @@ describe('the users database', () => {
     it('and refuses what is not a text', async () => {
       for (const password of [7, true, [], ['x'.repeat(200)]]) {
         const bulk = await node.post('/_users/_bulk_docs', { docs: [{ _id: idOf('ann'), password }] })
-        expect(outcome(bulk)).to.deep.equal([
-          403, `Password value of '${JSON.stringify(password).slice(0, 100)}' is invalid.`])
+        const reason = `Password value of '${JSON.stringify(password).slice(0, 100)}' is invalid.`
+        expect(outcome(bulk)).to.deep.equal([403, reason])
       }
     })
 
@@ -334,17 +334,17 @@ describe('the users database', () => {
         outcome(await node.put(pathOf(name), { name, type: 'user', roles: [], ...members })))
       const refused: readonly (readonly [object, string, string?])[] = [
         [{ type: 'person' }, 'doc.type must be user'],
-        [{ name: '' }, 'doc.name is required'], [{ name: 0 }, 'doc.name is required'],
+        [{ name: 0 }, 'doc.name is required'], [{ name: '' }, 'doc.name is required'],
         ...[undefined, '', 0, false].map(roles => [{ roles }, 'doc.roles must exist'] as const),
-        [{ roles: 'a', name: 5 }, 'doc.roles must be an array'], [{ roles: ['a', 1] }, 'doc.roles can only contain strings'],
+        [{ roles: 'a', name: 5 }, 'doc.roles must be an array'],
+        [{ roles: ['a', 1] }, 'doc.roles can only contain strings'],
         [{ name: 5 }, 'Doc ID must be of the form org.couchdb.user:name'],
         [{ name: 'bob' }, 'Doc ID must be of the form org.couchdb.user:name'],
         [{ password_scheme: 'rot13' }, 'Password scheme `rot13` not supported.'],
         [{ password_scheme: 'pbkdf2', iterations: '1' }, 'iterations must be a number.'],
         [{ password_scheme: 'pbkdf2', iterations: 1 }, 'derived_key must be a string.'],
         [{ roles: ['_admin'] }, 'No system roles (starting with underscore) in users db.'],
-        [{}, 'Username may not start with underscore.', '_ann'],
-        [{}, 'Character `:` is not allowed in usernames.', 'a:b'],
+        [{}, 'Username may not start with underscore.', '_ann'], [{}, 'Character `:` is not allowed in usernames.', 'a:b'],
       ]
       for (const [members, reason, name] of refused) expect(await write(members, name)).to.deep.equal([403, reason])
     })
