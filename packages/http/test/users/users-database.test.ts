@@ -330,8 +330,7 @@ describe('the users database', () => {
 
   describe('refuses', () => {
     it('documents that are not those of a user', async () => {
-      const write = async (members: object, name = 'ann'): Promise<unknown[]> => (
-        outcome(await node.put(pathOf(name), { name, type: 'user', roles: [], ...members })))
+      const put = (more: object, name = 'ann') => node.put(pathOf(name), { name, type: 'user', roles: [], ...more })
       const refused: readonly (readonly [object, string, string?])[] = [
         [{ type: 'person' }, 'doc.type must be user'],
         [{ name: 0 }, 'doc.name is required'], [{ name: '' }, 'doc.name is required'],
@@ -344,9 +343,10 @@ describe('the users database', () => {
         [{ password_scheme: 'pbkdf2', iterations: '1' }, 'iterations must be a number.'],
         [{ password_scheme: 'pbkdf2', iterations: 1 }, 'derived_key must be a string.'],
         [{ roles: ['_admin'] }, 'No system roles (starting with underscore) in users db.'],
-        [{}, 'Username may not start with underscore.', '_ann'], [{}, 'Character `:` is not allowed in usernames.', 'a:b'],
+        [{}, 'Username may not start with underscore.', '_ann'],
+        [{}, 'Character `:` is not allowed in usernames.', 'a:b'],
       ]
-      for (const [members, reason, name] of refused) expect(await write(members, name)).to.deep.equal([403, reason])
+      for (const [more, reason, name] of refused) expect(outcome(await put(more, name))).to.deep.equal([403, reason])
     })
 
     it('strangers and users by default', async () => {
