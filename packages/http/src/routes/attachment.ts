@@ -1,6 +1,6 @@
 /** Attachments as resources of their own (docs/reference/attachments.md). */
 import {
-  ApiError, checkDocumentId, designPrefix, formatRevision, parseRevision, type AttachmentRecord, type BlobSpan,
+  ApiError, checkDocumentId, formatRevision, parseRevision, type AttachmentRecord, type BlobSpan,
   type ParsedDocument,
 } from '@sectional/core'
 import type { HttpHeaders } from '@sectional/runtime'
@@ -9,7 +9,7 @@ import { takeAttachment } from '../attachments/attachment-intake.ts'
 import { identityContent } from '../attachments/attachment-view.ts'
 import { byteRanges, contentRange } from '../attachments/byte-ranges.ts'
 import { headerType } from '../attachments/multipart-document.ts'
-import { requireDatabaseAdmin } from '../authentication/authorization.ts'
+import { requireDesignWriter } from '../authentication/design-rights.ts'
 import { requestChunks } from '../messages/body.ts'
 import { openBase, update, writtenBody, type EditBase } from '../documents/document-edit.ts'
 import { checkPlacedId, noFlags, openRevision, openWinner } from '../documents/document-reading.ts'
@@ -142,9 +142,9 @@ export async function putAttachment(request: RequestContext, services: Services)
   const [id, name] = request.params as [string, string]
   checkDocumentId(id, documentIdRules(request.database, services))
   checkAttachmentName(name)
-  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   const encoding = contentEncoding(request)
   const parent = namedRevision(request, null)
+  await requireDesignWriter(id, parent, request, services)
   const base = await openBase(id, parent, request, services)
   checkBase(id, base, request, services)
   const record = await takeAttachment(id, {
@@ -188,7 +188,7 @@ export async function deleteAttachment(request: RequestContext, services: Servic
   const { body, deleted, attachments = [] } = base
   if (!attachments.some(attachment => attachment.name === name)) throw new ApiError('missing_attachment')
   if (parent === null) throw new ApiError('conflict')
-  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
+  await requireDesignWriter(id, parent, request, services)
   const rest = attachments.filter(attachment => attachment.name !== name)
   const { revision } = await update(
     { id, parent, deleted, body, ...(rest.length > 0 && { attachments: rest }) }, request, services, request,

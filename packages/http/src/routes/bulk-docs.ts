@@ -7,6 +7,7 @@ import type { DatabaseRecord, DocumentWrite, ReplicatedWrite, WriteOutcome } fro
 import { attachmentEntries } from '../attachments/attachment-entries.ts'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { isDatabaseAdmin } from '../authentication/authorization.ts'
+import { requireDesignWriter } from '../authentication/design-rights.ts'
 import { readJsonBytes, requireJsonType, runWhileWanted } from '../messages/body.ts'
 import { DesignCompiler } from '../documents/design-functions.ts'
 import {
@@ -137,7 +138,7 @@ function writeQuorum(inBody: unknown, request: RequestContext): number | undefin
 async function updateAll(
   items: readonly Item[], w: number | undefined, request: RequestContext, services: Services,
 ): Promise<readonly WriteOutcome[]> {
-  return split(items, request, services, async rest => {
+  return split(items, true, request, services, async rest => {
     const writes: DocumentWrite[] = await services.runtime.turns.map(rest, ({ id, document, attachments }) => {
       request.signal.throwIfAborted()
       return documentWrite(id, document.revision, document.deleted, document.body, attachments)
@@ -152,7 +153,7 @@ async function updateAll(
 async function storeAll(
   items: readonly Item[], w: number | undefined, request: RequestContext, services: Services,
 ): Promise<readonly WriteOutcome[]> {
-  return split(items, request, services, async rest => {
+  return split(items, false, request, services, async rest => {
     const writes: ReplicatedWrite[] = rest.map(({ id, document, attachments }) => (
       { id, path: document.path!, deleted: document.deleted, body: document.body, ...(attachments && { attachments }) }
     ))
@@ -162,23 +163,28 @@ async function storeAll(
 
 /** Separates local documents and refused ones, writes all others together, and returns the outcomes in order. */
 async function split(
-  items: readonly Item[], request: RequestContext, services: Services,
+  items: readonly Item[], newEdits: boolean, request: RequestContext, services: Services,
   write: (rest: readonly Item[]) => Promise<readonly WriteOutcome[]>,
 ): Promise<readonly WriteOutcome[]> {
   const { database, user } = request
   const outcomes: WriteOutcome[] = new Array<WriteOutcome>(items.length)
   const rest: number[] = []
   const locals: number[] = []
+  const designs: number[] = []
   const mayDesign = isDatabaseAdmin(user, database)
   for (const [index, { id, refusal }] of items.entries()) {
     if (id.startsWith(localPrefix)) locals.push(index)
-    else if (!mayDesign && id.startsWith(designPrefix)) outcomes[index] = refusedDesign(user.name)
+    else if (!mayDesign && id.startsWith(designPrefix)) designs.push(index)
     else if (refusal !== undefined) outcomes[index] = refused(refusal)
     else rest.push(index)
   }
   const writing = rest.length === 0 ? Promise.resolve([]) : write(rest.map(index => items[index]!))
   const [written] = await Promise.all([writing, mapBounded(locals, localConcurrency, async index => {
     outcomes[index] = await writeLocal(items[index]!, request, services)
+  }), mapBounded(designs, localConcurrency, async index => {
+    const { id, document } = items[index]!
+    const error = newEdits ? await apiErrorOf(requireDesignWriter(id, document.revision, request, services)) : undefined
+    outcomes[index] = error === undefined ? refusedDesign(user.name) : refused(error)
   })])
   for (const [position, index] of rest.entries()) outcomes[index] = written[position]!
   return outcomes

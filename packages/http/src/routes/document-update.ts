@@ -6,6 +6,7 @@ import {
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
 import { MultipartDocument } from '../attachments/multipart-document.ts'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
+import { requireDesignWriter } from '../authentication/design-rights.ts'
 import { readDocumentBody, requireJsonType } from '../messages/body.ts'
 import { checkDesignFunctions } from '../documents/design-functions.ts'
 import { update, validated, writtenBody, type Edit, type Written } from '../documents/document-edit.ts'
@@ -25,14 +26,15 @@ const emptyBody = Buffer.from('{}')
 export async function putDocument(request: RequestContext, services: Services): Promise<void> {
   const rules = documentIdRules(request.database, services)
   const id = checkDocumentId(request.params[0]!, rules)
-  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
   const multipart = MultipartDocument.isOne(request) ? await MultipartDocument.open(request, services) : null
   const document = multipart?.document ?? await readDocumentBody(request, services)
   if (document.id !== null) checkDocumentId(document.id, rules)
-  checkWrittenDocument(id, document, request.database, services)
-  await checkDesignFunctions(id, document, request, services)
   const parent = namedRevision(request, document.revision)
   const newEdits = !keepsRevision(request)
+  if (newEdits) await requireDesignWriter(id, parent, request, services)
+  else if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
+  checkWrittenDocument(id, document, request.database, services)
+  await checkDesignFunctions(id, document, request, services)
   const attachments = await resolveAttachments(id, document, {
     newEdits, parent, ...(multipart && { takeFollowing: (entry, revposOf) => multipart.take(id, entry, revposOf) }),
   }, request, services)
@@ -75,7 +77,7 @@ export async function postDocument(request: RequestContext, services: Services):
   if (id.startsWith(localPrefix)) {
     return writeLocalDocument(id.slice(localPrefix.length), document.revision, document, request, services)
   }
-  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, database)
+  await requireDesignWriter(id, document.revision, request, services)
   checkWrittenDocument(id, document, database, services)
   await checkDesignFunctions(id, document, request, services)
   const attachments = await resolveAttachments(
@@ -100,7 +102,7 @@ export async function deleteDocument(request: RequestContext, services: Services
   if (opened === null) throw new ApiError('missing')
   if (opened.leaves[0]!.deleted) throw new ApiError('deleted')
   const parent = namedRevision(request, null)
-  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
+  await requireDesignWriter(id, parent, request, services)
   const edit: Edit = { id, parent, deleted: true, body: emptyBody }
   if (isBatched(request)) return acceptBatched(edit, request, services)
   const { revision, accepted } = await update(edit, request, services, request)
@@ -137,7 +139,7 @@ async function writeCopy(
   if (id.startsWith(localPrefix)) {
     return writeLocalDocument(id.slice(localPrefix.length), parent, document, request, services)
   }
-  if (id.startsWith(designPrefix)) requireDatabaseAdmin(request.user, request.database)
+  await requireDesignWriter(id, parent, request, services)
   checkWrittenDocument(id, document, request.database, services)
   await checkDesignFunctions(id, document, request, services)
   if (attachments !== undefined) {

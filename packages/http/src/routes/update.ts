@@ -1,7 +1,7 @@
 /** `_design/{name}/_update/{function}`: update functions, which make a document and a response from a request. */
-import { ApiError, checkDocumentId, designPrefix, localPrefix } from '@sectional/core'
+import { ApiError, checkDocumentId, localPrefix } from '@sectional/core'
 import { resolveAttachments } from '../attachments/attachment-resolution.ts'
-import { requireDatabaseAdmin } from '../authentication/authorization.ts'
+import { requireDesignWriter } from '../authentication/design-rights.ts'
 import { openDesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
 import { functionDocument } from '../design-functions/function-document.ts'
@@ -48,7 +48,7 @@ interface Saved extends Written { readonly encodedId: string }
  * @throws ApiError as the write of any document; `illegal_docid` when the document has no `_id`
  */
 async function save(changed: Uint8Array, request: RequestContext, services: Services): Promise<Saved> {
-  const { database, user } = request
+  const { database } = request
   const document = await parseDocumentBody(changed, request, services)
   const id = checkDocumentId(document.id ?? '', documentIdRules(database, services))
   const encodedId = encodeSegment(id)
@@ -57,7 +57,7 @@ async function save(changed: Uint8Array, request: RequestContext, services: Serv
     const written = await updateLocal(id.slice(localPrefix.length), parent, document, request, services, request)
     return { encodedId, revision: localRevision(written.revision), accepted: written.accepted }
   }
-  if (id.startsWith(designPrefix)) requireDatabaseAdmin(user, database)
+  await requireDesignWriter(id, parent, request, services)
   checkWrittenDocument(id, document, database, services)
   await checkDesignFunctions(id, document, request, services)
   const attachments = await resolveAttachments(id, document, { newEdits: true, parent }, request, services)

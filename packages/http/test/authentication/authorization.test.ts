@@ -106,6 +106,36 @@ describe('access', () => {
     expect((await node.get('/db/_purged_infos_limit', anonymous)).status).to.equal(401)
   })
 
+  it('of members to a design document is a conflict first where an administrator would have one', async () => {
+    await node.put('/db/_security', {})
+    const { rev } = (await node.put('/db/_design/d', { views: {} })).json
+    await node.put('/db/doc', {}, anonymous)
+    const stale = `1-${'f'.repeat(32)}`
+    const text = { 'content-type': 'text/plain', ...anonymous }
+    const copy = (destination: string) => node.request('COPY', '/db/doc', undefined, { ...anonymous, destination })
+    const write = async (revision: string | undefined): Promise<unknown[]> => {
+      const query = revision === undefined ? '' : `?rev=${revision}`
+      const document = { _id: '_design/d', ...(revision !== undefined && { _rev: revision }) }
+      const answers = [
+        await node.put(`/db/_design/d${query}`, {}, anonymous), await node.post('/db', document, anonymous),
+        await node.delete(`/db/_design/d${query}`, anonymous), await copy(`_design/d${query}`),
+        await node.request('PUT', `/db/_design/d/a.txt${query}`, 'x', text),
+      ]
+      const [row] = (await node.post('/db/_bulk_docs', { docs: [document] }, anonymous)).json
+      return [...answers.map(({ json }) => json), { error: row.error, reason: row.reason }]
+    }
+    const conflict = { error: 'conflict', reason: 'Document update conflict.' }
+    const refused = { error: 'unauthorized', reason: 'You are not a db or server admin.' }
+    expect(await write(undefined)).to.deep.equal(new Array(6).fill(conflict))
+    expect((await write(stale)).filter(each => (each as typeof conflict).error === 'unauthorized')).to.deep.equal([])
+    expect(await write(rev)).to.deep.equal(new Array(6).fill(refused))
+    expect((await node.put('/db/_design/new', {}, anonymous)).json).to.deep.equal(refused)
+    const replicated = { new_edits: false, docs: [{ _id: '_design/d', _rev: stale }] }
+    expect((await node.post('/db/_bulk_docs', replicated, anonymous)).json[0]).to.include(refused)
+    expect((await node.put('/db/_design/d?new_edits=false', { _rev: stale }, anonymous)).json).to.deep.equal(refused)
+    expect((await node.get('/db/_design/d')).json._rev).to.equal(rev)
+  })
+
   it('replaces the security object as a whole, and refuses bad ones without a change', async () => {
     await node.put('/db/_security', { admins: { names: ['a'] }, note: 'mine' })
     await node.put('/db/_security', { members: { roles: ['only'] } })

@@ -202,7 +202,7 @@ describe('_rewrite', () => {
       assert.equal(await refused(to('../../_security'), 'PUT', {}), 401)
       assert.equal(await refused(to('../../_design/e'), 'PUT', {}), 401)
       assert.equal(await refused('() => ({ path: "../../../secret/x", method: "DELETE" })'), 401)
-      assert.equal(await refused('() => ({ path: "../../_design/d", method: "PUT", body: "{}" })'), 401)
+      assert.equal(await refused('() => ({ path: "../../_design/f", method: "PUT", body: "{}" })'), 401)
       assert.equal((await node.get('/secret/x')).json.n, 'secret')
     })
 
