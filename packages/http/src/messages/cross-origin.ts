@@ -7,7 +7,7 @@ import type { HttpHeaders } from '@sectional/runtime'
 import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { RequestContext } from '../request/request-context.ts'
 
-const defaultMethods = 'CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, POST, PUT, TRACE'
+const defaultMethods = ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE']
 /** Request headers that are always allowed. */
 const allowedHeaders: readonly string[] = [
   'accept', 'accept-language', 'authorization', 'content-length', 'content-range', 'content-type', 'destination',
@@ -16,11 +16,13 @@ const allowedHeaders: readonly string[] = [
   'x-couchdb-www-authenticate',
   'x-http-method-override', 'x-requested-with', 'x-couchdb-vhost-path',
 ]
-/** Response headers that are exposed to scripts when they are present. */
+/** Response headers that are exposed to scripts when they are present. `content-type` always is. */
 const plainHeaderNames: readonly string[] = [
-  'content-type', 'cache-control', 'expires', 'pragma', 'content-language', 'last-modified',
+  'cache-control', 'expires', 'pragma', 'content-language', 'last-modified',
 ]
-const defaultExposed = 'accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, x-couchdb-body-time'
+const defaultExposed = [
+  'accept-ranges', 'etag', 'server', 'x-couch-request-id', 'x-couch-update-newrev', 'x-couchdb-body-time',
+]
 
 /** Adds the CORS headers to a response. Returns the same object when the request is not a cross-origin request. */
 export function withCrossOrigin(
@@ -29,12 +31,12 @@ export function withCrossOrigin(
   const origin = allowedOrigin(request, options)
   if (origin === null) return headers
   const present = new Set(Object.keys(headers).map(name => name.toLowerCase()))
-  const exposed = plainHeaderNames.filter(name => present.has(name)).join(', ')
-  const listed = options.crossOriginExposedHeaders ?? defaultExposed
+  const exposed = ['content-type', ...plainHeaderNames.filter(name => present.has(name))]
+  const more = listed(options.crossOriginExposedHeaders?.toLowerCase()) ?? defaultExposed
   return {
     ...headers,
     ...originHeaders(origin, options),
-    'Access-Control-Expose-Headers': exposed === '' ? listed : `${exposed}, ${listed}`,
+    'Access-Control-Expose-Headers': [...exposed, ...more].join(', '),
     ...(headers['Vary'] !== undefined && { 'Vary': `${headers['Vary']}, Origin` }),
   }
 }
@@ -46,14 +48,14 @@ export function preflightHeaders(request: RequestContext, options: CrossOriginOp
   if (method === undefined) return null
   const origin = allowedOrigin(request, options)
   if (origin === null) return null
-  const methods = options.crossOriginMethods ?? defaultMethods
-  if (!names(methods).includes(method.toLowerCase())) return null
+  const methods = listed(options.crossOriginMethods) ?? defaultMethods
+  if (!methods.includes(method)) return null
   const asked = request.header('access-control-request-headers')
   if (asked !== undefined && !allowsHeaders(asked, options)) return null
   return {
     ...originHeaders(origin, options),
     'Access-Control-Max-Age': String(options.crossOriginMaxAgeSeconds),
-    'Access-Control-Allow-Methods': methods,
+    'Access-Control-Allow-Methods': methods.join(', '),
     ...(asked === undefined ? {} : { 'Access-Control-Allow-Headers': asked }),
   }
 }
@@ -95,6 +97,11 @@ function allowsHeaders(asked: string, options: CrossOriginOptions): boolean {
   return names(asked).every(name => allowed.has(name))
 }
 
-function names(list: string): string[] {
-  return list.split(',').map(name => name.trim().toLowerCase()).filter(name => name !== '')
+function names(list: string): readonly string[] {
+  return listed(list.toLowerCase())!
+}
+
+/** Returns the items of a list with commas. */
+function listed(list: string | undefined): readonly string[] | undefined {
+  return list?.split(',').map(item => item.trim()).filter(item => item !== '')
 }

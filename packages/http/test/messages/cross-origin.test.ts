@@ -64,7 +64,7 @@ describe('cross-origin requests', () => {
   it('are ordinary OPTIONS requests when method or header are not allowed', async () => {
     const refusals: readonly Record<string, string>[] = [
       { 'access-control-request-headers': 'x-mine' }, { 'access-control-request-method': 'PATCH' },
-      { 'access-control-request-method': '' },
+      { 'access-control-request-method': '' }, { 'access-control-request-method': 'put' },
     ]
     for (const headers of refusals) {
       const refused = await preflight('/', headers)
@@ -74,6 +74,17 @@ describe('cross-origin requests', () => {
     }
     node.configuration.put('cors', 'headers', 'x-mine')
     expect((await preflight('/', { 'access-control-request-headers': 'X-Mine' })).status).to.equal(204)
+  })
+
+  it('get the lists of the configuration in the form of CouchDB', async () => {
+    node.configuration.put('cors', 'methods', 'PUT,get ,, POST')
+    node.configuration.put('cors', 'exposed_headers', 'X-Mine,ETag')
+    expect((await preflight('/', {})).headers['access-control-allow-methods']).to.equal('PUT, get, POST')
+    expect((await preflight('/', { 'access-control-request-method': 'GET' })).status).to.equal(405)
+    const redirect = await node.get('/db/_design%2Fd', from('http://a.example'))
+    expect([redirect.headers['content-type'], redirect.headers['access-control-expose-headers']]).to.deep.equal([
+      undefined, 'content-type, x-mine, etag',
+    ])
   })
 
   it('carry credentials only for listed origins', async () => {
