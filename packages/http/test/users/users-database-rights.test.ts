@@ -56,6 +56,10 @@ describe('in a database of users that is open to all, others than administrators
           expect(outcome(await node.delete(`/_users/${path}`, headers)), path).to.deep.equal(refused)
           expect(outcome(await node.put(`/_users/${path}`, {}, headers)), path).to.deep.equal(refused)
         }
+        const written = { _id: decodeURIComponent(source) }
+        expect(outcome(await node.post('/_users', written, headers)), source).to.deep.equal(refused)
+        const [row] = (await node.post('/_users/_bulk_docs', { docs: [written] }, headers)).json
+        expect(row.reason, source).to.equal(refused[1])
       }
       expect((await node.get(`/_users/${idOf('bob')}`)).json).not.to.have.property('field')
     })
