@@ -1,5 +1,5 @@
 /** The rows of `_all_docs` and `_design_docs`: what a list contains, and the documents in it. */
-import { ApiError, checkPartition } from '@sectional/core'
+import { ApiError } from '@sectional/core'
 import type { DatabaseState, ListedDocument, OpenedDocument } from '@sectional/cluster'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -32,7 +32,7 @@ export interface DocumentQuery { readonly parameters: ListParameters; readonly s
  * Returns the parameters with a limit that the options allow, and what they list.
  *
  * @param within what the path of the request names
- * @throws ApiError `query_parse_error`, `illegal_partition`
+ * @throws ApiError `query_parse_error`
  */
 export function documentQuery(
   within: Scope, parameters: ListParameters, request: RequestContext, { options }: Services,
@@ -45,7 +45,6 @@ export function documentQuery(
 /** Returns the partition that the parameters name as the scope, or the given scope. */
 function placed(scope: Scope, { partition }: ListParameters, { database }: RequestContext): Scope {
   if (partition === undefined || scope.partition !== undefined) return scope
-  checkPartition(partition)
   if (!database.partitioned) {
     throw new ApiError('query_parse_error', '`partition` parameter is not supported on this db')
   }

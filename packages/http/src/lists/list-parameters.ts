@@ -2,7 +2,8 @@
 import { ApiError, type JsonObject } from '@sectional/core'
 import type { Query } from '../request/query.ts'
 import {
-  boundedLimit, checkKeysWithRange, checkUnreduced, rowParameters, rowParametersOfQuery, type RowParameters,
+  boundedLimit, checkKeysWithRange, checkUngrouped, checkUnreduced, rowParameters, rowParametersOfQuery,
+  type RowParameters,
 } from './row-parameters.ts'
 
 export interface ListParameters extends Pick<
@@ -15,7 +16,7 @@ export interface ListParameters extends Pick<
 
 /** Reads the parameters of a GET or POST. @throws ApiError like `rowParameters` */
 export function listParameters(query: Query, body: JsonObject | null): Readonly<ListParameters> {
-  return finish(rowParameters(query, body))
+  return finish(rowParameters(query, body, 'body member'))
 }
 
 /** Reads the parameters of one of the `queries`. @throws ApiError like `rowParametersOfQuery` */
@@ -30,6 +31,7 @@ export function withLimit(parameters: ListParameters, max: number): ListParamete
 
 function finish(parameters: RowParameters): Readonly<ListParameters> {
   checkUnreduced(parameters)
+  checkUngrouped(parameters)
   const { keys, startId, endId, reduce, group, groupLevel, stale, stable, update, sorted, ...rest } = parameters
   if (keys !== undefined) {
     if (!Array.isArray(keys)) throw new ApiError('bad_request', '`keys` parameter must be an array.')

@@ -2,7 +2,7 @@
  * Parameters that select rows of lists and views, from the query string and the body. Lists accept those that only
  * apply to views, too: clients of CouchDB expect their errors.
  */
-import { ApiError, isJsonObject, parseFiniteJson, type JsonObject } from '@sectional/core'
+import { ApiError, checkPartition, isJsonObject, parseFiniteJson, type JsonObject } from '@sectional/core'
 import { nonNegativeInteger, strictBoolean, type Query } from '../request/query.ts'
 
 /** When an index is updated: before it is read, not at all, or after it was read. */
@@ -51,30 +51,38 @@ function defaults(): RowParameters {
  * Reads the parameters of a GET or POST. The query string overrides the body, except that `keys` of the body take
  * precedence.
  *
- * @throws ApiError `query_parse_error` for values of the wrong type, `invalid_json`; `bad_request` for `keys` of the
- * body that are not an array
+ * @param keysName how the error calls `keys` of the body that are not an array
+ * @throws ApiError `query_parse_error` for values of the wrong type, `invalid_json`, `illegal_partition`; `bad_request`
+ * for `keys` of the body that are not an array
  */
-export function rowParameters(query: Query, body: JsonObject | null): RowParameters {
+export function rowParameters(
+  query: Query, body: JsonObject | null, keysName: 'member' | 'body member',
+): RowParameters {
+  const keysInBody = body?.['keys']
+  if (keysInBody !== undefined && !Array.isArray(keysInBody)) {
+    throw new ApiError('bad_request', `\`keys\` ${keysName} must be an array.`)
+  }
   const parameters = defaults()
   applyMembers(parameters, body)
   applyQuery(parameters, query)
-  const keysInBody = body?.['keys']
-  if (keysInBody === undefined) return parameters
-  if (!Array.isArray(keysInBody)) throw new ApiError('bad_request', '`keys` body member must be an array.')
-  return { ...parameters, keys: keysInBody }
+  return keysInBody === undefined ? parameters : { ...parameters, keys: keysInBody }
 }
 
-/** Reads the parameters of one of the `queries`, which override the query string. A single key becomes a range. */
+/**
+ * Reads the parameters of one of the `queries`, which override the query string. As in CouchDB, groups and several
+ * keys of the query string have no effect. A single key is a range only.
+ */
 export function rowParametersOfQuery(query: Query, member: unknown): RowParameters {
   if (!isJsonObject(member)) throw new ApiError('bad_request', '`queries` must be an array of objects.')
   const parameters = defaults()
   applyQuery(parameters, query)
+  delete parameters.keys
+  delete parameters.group
+  delete parameters.groupLevel
   applyMembers(parameters, member)
   const { keys, ...rest } = parameters
-  if (!Array.isArray(keys)) return keys === undefined ? rest : invalidKeys()
-  if (keys.length !== 1) return parameters
-  apply(rest, 'key', keys[0])
-  return rest
+  if (keys !== undefined && !Array.isArray(keys)) return invalidKeys()
+  return keys?.length === 1 ? rest : parameters
 }
 
 /** Returns the array `queries` of a body. @throws ApiError when it is missing */
@@ -123,8 +131,12 @@ export function groupLevelOf({ group, groupLevel }: RowParameters): number | 'ex
 }
 
 /** @throws ApiError `query_parse_error` for parameters that ask for a reduction of rows that cannot be reduced */
-export function checkUnreduced(parameters: RowParameters): void {
-  if (parameters.reduce === true) throw new ApiError('query_parse_error', 'Reduce is invalid for map-only views.')
+export function checkUnreduced({ reduce }: RowParameters): void {
+  if (reduce === true) throw new ApiError('query_parse_error', 'Reduce is invalid for map-only views.')
+}
+
+/** @throws ApiError `query_parse_error` for parameters that ask for groups of rows that are not reduced */
+export function checkUngrouped(parameters: RowParameters): void {
   if (groupLevelOf(parameters) !== 0) {
     throw new ApiError('query_parse_error', 'Invalid use of grouping on a map view.')
   }
@@ -149,7 +161,7 @@ function applyMembers(parameters: RowParameters, body: JsonObject | null): void 
 function apply(parameters: RowParameters, name: string, value: unknown): void {
   switch (name) {
     case 'key': parameters.start = parameters.end = { key: value }; break
-    case 'keys': parameters.keys = value; break
+    case 'keys': applyKeys(parameters, value); break
     case 'startkey': case 'start_key': parameters.start = { key: value }; break
     case 'endkey': case 'end_key': parameters.end = { key: value }; break
     case 'startkey_docid': case 'start_key_doc_id': parameters.startId = documentId(value, 'start_key_docid'); break
@@ -163,9 +175,18 @@ function apply(parameters: RowParameters, name: string, value: unknown): void {
     case 'update_seq': parameters.updateSequence = strictBoolean(value); break
     case 'skip': parameters.skip = nonNegativeInteger(value); break
     case 'limit': parameters.limit = nonNegativeInteger(value); break
-    case 'partition': parameters.partition = typeof value === 'string' ? value : JSON.stringify(value); break
+    case 'partition':
+      parameters.partition = typeof value === 'string' ? value : JSON.stringify(value)
+      checkPartition(parameters.partition)
+      break
     default: applyViewParameter(parameters, name, value)
   }
+}
+
+/** A single key is a range, too, so that a parameter behind it can set another one. */
+function applyKeys(parameters: RowParameters, keys: unknown): void {
+  parameters.keys = keys
+  if (Array.isArray(keys) && keys.length === 1) parameters.start = parameters.end = { key: keys[0] }
 }
 
 function applyViewParameter(parameters: RowParameters, name: string, value: unknown): void {

@@ -1,9 +1,9 @@
 /** Parameters of a query of a view, from the query string and the body. */
-import { ApiError, checkPartition, type JsonObject } from '@sectional/core'
+import { ApiError, type JsonObject } from '@sectional/core'
 import type { Query } from '../request/query.ts'
 import {
-  boundedLimit, checkKeysWithRange, checkUnreduced, groupLevelOf, invalidKeys, rowParameters, rowParametersOfQuery,
-  type IndexUpdate, type RowParameters,
+  boundedLimit, checkKeysWithRange, checkUngrouped, checkUnreduced, groupLevelOf, invalidKeys, rowParameters,
+  rowParametersOfQuery, rowQueries, type IndexUpdate, type RowParameters,
 } from '../lists/row-parameters.ts'
 
 /** What the parameters of a query must fit. */
@@ -48,9 +48,10 @@ export interface ViewParameters extends Pick<
  */
 export function viewParameters(query: Query, body: JsonObject | null, view: QueriedView): Readonly<ViewParameters> {
   if (body?.['queries'] !== undefined) {
+    rowQueries(body)
     throw new ApiError('bad_request', 'The `queries` parameter is no longer supported at this endpoint')
   }
-  return finish(rowParameters(query, body), view)
+  return finish(rowParameters(query, body, 'member'), view)
 }
 
 /**
@@ -62,41 +63,49 @@ export function viewQueryParameters(query: Query, member: unknown, view: Queried
   return finish(rowParametersOfQuery(query, member), view)
 }
 
-/** Lists all members, since to spread them takes longer than to read the parameters. */
+/**
+ * Checks the parameters in the order of CouchDB, because clients compare the reason when several are wrong. Lists all
+ * members, since to spread them takes longer than to read the parameters.
+ */
 function finish(parameters: RowParameters, view: QueriedView): Readonly<ViewParameters> {
   const {
     startId: startDocument, endId: endDocument, inclusiveEnd, descending, skip, includeDocs, conflicts, attachments,
     encodingInfo, updateSequence, sorted,
   } = parameters
   const isReduced = view.hasReduce && parameters.reduce !== false
-  const { keys, startKey, endKey } = selectionOf(parameters)
-  if (isReduced) checkReduced(parameters, keys)
-  else checkUnreduced(parameters)
-  const { stable, update } = freshnessOf(parameters)
-  const groupLevel = isReduced ? groupLevelOf(parameters) : null
   const limit = boundedLimit(parameters.limit, view.limitMax)
+  const groupLevel = groupLevelOf(parameters)
+  if (isReduced) checkGroups(parameters, groupLevel)
+  else checkUnreduced(parameters)
+  const { keys, startKey, endKey } = selectionOf(parameters)
+  if (!isReduced) checkUngrouped(parameters)
+  else if (includeDocs) throw new ApiError('query_parse_error', '`include_docs` is invalid for reduce')
+  const { stable, update } = freshnessOf(parameters)
   const partition = partitionOf(parameters, view)
   return {
     keys, startKey, endKey, startDocument, endDocument, inclusiveEnd, descending, skip, limit, includeDocs, conflicts,
-    attachments, encodingInfo, updateSequence, sorted, groupLevel, update, stable, partition,
+    attachments, encodingInfo, updateSequence, sorted, groupLevel: isReduced ? groupLevel : null, update, stable,
+    partition,
   }
 }
 
+/** A single key is a range. */
 function selectionOf(parameters: RowParameters): Pick<ViewParameters, 'keys' | 'startKey' | 'endKey'> {
   const { keys, start, end } = parameters
-  if (keys === undefined) return { keys, startKey: start?.key, endKey: end?.key }
+  if (keys === undefined || isSingle(keys)) return { keys: undefined, startKey: start?.key, endKey: end?.key }
   if (!Array.isArray(keys)) return invalidKeys()
   checkKeysWithRange(keys, parameters)
-  return keys.length === 1
-    ? { keys: undefined, startKey: keys[0], endKey: keys[0] }
-    : { keys, startKey: undefined, endKey: undefined }
+  return { keys, startKey: undefined, endKey: undefined }
 }
 
-function checkReduced(parameters: RowParameters, keys: readonly unknown[] | undefined): void {
-  if (keys !== undefined && groupLevelOf(parameters) !== 'exact') {
+function isSingle(keys: unknown): boolean {
+  return Array.isArray(keys) && keys.length === 1
+}
+
+function checkGroups({ keys }: RowParameters, groupLevel: number | 'exact'): void {
+  if (groupLevel !== 'exact' && Array.isArray(keys) && !isSingle(keys)) {
     throw new ApiError('query_parse_error', 'Multi-key fetches for reduce views must use `group=true`')
   }
-  if (parameters.includeDocs) throw new ApiError('query_parse_error', '`include_docs` is invalid for reduce')
 }
 
 function freshnessOf({ stale, stable, update }: RowParameters): Pick<ViewParameters, 'stable' | 'update'> {
@@ -116,6 +125,5 @@ function partitionOf(parameters: RowParameters, view: QueriedView): string | und
   if (!view.isPartitioned) {
     throw new ApiError('query_parse_error', '`partition` parameter is not supported in this design doc')
   }
-  checkPartition(partition)
   return partition
 }

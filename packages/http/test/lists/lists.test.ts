@@ -135,7 +135,10 @@ describe('_all_docs', () => {
     for (const [query, error, reason] of refusals) {
       expect((await node.get(`/db/_all_docs?${query}`)).json).to.deep.equal({ error, reason })
     }
-    expect((await node.get('/db/_all_docs?keys=[%22a%22]&key=%22a%22')).json.rows).to.have.length(1)
+    for (const search of ['keys=[%22a%22]&key=%22a%22', 'keys=[%22a%22]&startkey=%22a%22']) {
+      expect((await node.get(`/db/_all_docs?${search}`)).json.rows).to.have.length(1)
+    }
+    expect((await node.get('/db/_all_docs?partition=_p')).json.error).to.equal('illegal_partition')
     for (const name of ['limit', 'skip']) {
       expect((await node.post('/db/_all_docs', { [name]: '1' })).json.reason).to.equal('Invalid value for integer: "1"')
     }
@@ -197,6 +200,12 @@ describe('_all_docs', () => {
   it('lets the query string win over the body', async () => {
     expect((await node.post('/db/_all_docs?limit=1', { limit: 3, startkey: 'b' })).json.rows.map((row: any) =>
       row.id)).to.deep.equal(['b'])
+  })
+
+  it('ignores groups and several keys of the query string of several queries', async () => {
+    const search = 'group=true&keys=[%22a%22,%22b%22]'
+    const answer = await node.post(`/db/_all_docs/queries?${search}`, { queries: [{ limit: 1 }] })
+    expect(answer.json.results).to.deep.equal([(await node.get('/db/_all_docs?limit=1')).json])
   })
 
   it('answers several queries, with the query string as defaults', async () => {

@@ -85,6 +85,9 @@ describe('parameters of a view query', () => {
     ['group=true&keys=["a","b"]', { group: true, keys: ['a', 'b'] }, { groupLevel: 'exact', keys: ['a', 'b'] },
       reduceView],
     ['keys=["a"]', { keys: ['a'] }, { groupLevel: 0, startKey: 'a', endKey: 'a' }, reduceView],
+    ['keys=["a"]&key="b"', { keys: ['a'], key: 'b' }, { startKey: 'b', endKey: 'b' }],
+    ['keys=["a"]&endkey="c"', { keys: ['a'], endkey: 'c' }, { startKey: 'a', endKey: 'c' }],
+    ['key="b"&keys=["a"]', { key: 'b', keys: ['a'] }, { startKey: 'a', endKey: 'a' }],
     ['keys=["a","b"]&reduce=false', { keys: ['a', 'b'], reduce: false }, { keys: ['a', 'b'] }, reduceView],
     ['partition=p', { partition: 'p' }, { partition: 'p' }, { ...mapView, isPartitioned: true }],
     ['limit=7', { limit: 7 }, { limit: 7 }, { ...mapView, limitMax: 7 }],
@@ -136,6 +139,15 @@ describe('parameters of a view query', () => {
     ['keys=["a","b"]&endkey="z"', { keys: ['a', 'b'], endkey: 'z' },
       '`keys` is incompatible with `key`, `start_key` and `end_key`'],
     ['keys="red"', null, '`keys` must be an array of strings.'],
+    ['reduce=true&keys=["a","b"]&key="a"', { reduce: true, keys: ['a', 'b'], key: 'a' },
+      'Reduce is invalid for map-only views.'],
+    ['keys=["a","b"]&key="a"', { keys: ['a', 'b'], key: 'a' },
+      'Multi-key fetches for reduce views must use `group=true`', reduceView],
+    ['group=true&keys=["a","b"]&key="a"', { group: true, keys: ['a', 'b'], key: 'a' },
+      '`keys` is incompatible with `key`, `start_key` and `end_key`'],
+    ['group=false&group_level=1&keys=5', null, "Can't specify group=false and group_level>0 at the same time"],
+    ['reduce=true&limit=8', { reduce: true, limit: 8 }, 'Limit is too large, must not exceed 7',
+      { ...mapView, limitMax: 7 }],
     ['', null, '`partition` parameter is mandatory for queries to this view.', { ...mapView, isPartitioned: true }],
     ['partition=p', { partition: 'p' }, '`partition` parameter is not supported in this design doc'],
   ]
@@ -177,10 +189,19 @@ describe('parameters of a view query', () => {
       .to.deep.equal({ ...defaults, startKey: 'a', endKey: 'b', inclusiveEnd: false })
   })
 
+  it('of the URL that ask for groups or for several keys have no effect on several queries', () => {
+    expect(ofQuery({}, 'group=true&group_level=2&keys=["a","b"]', reduceView))
+      .to.deep.equal({ ...defaults, groupLevel: 0 })
+    expect(ofQuery({ group: true }, 'group=false', reduceView)).to.deep.equal({ ...defaults, groupLevel: 'exact' })
+    expect(ofQuery({}, 'keys=["a"]')).to.deep.equal({ ...defaults, startKey: 'a', endKey: 'a' })
+  })
+
   it('of a body may not be several queries, nor keys that are no array', () => {
     const reason = 'The `queries` parameter is no longer supported at this endpoint'
     expectRefusal(() => ofPost({ queries: [] }), reason, 'bad_request')
-    expectRefusal(() => ofPost({ keys: 'a' }), '`keys` body member must be an array.', 'bad_request')
+    expectRefusal(() => ofPost({ queries: {} }), '`queries` member must be an array.', 'bad_request')
+    expectRefusal(() => ofPost({ keys: 'a' }), '`keys` member must be an array.', 'bad_request')
+    expectRefusal(() => ofPost({ limit: -1, keys: null }), '`keys` member must be an array.', 'bad_request')
     expectRefusal(() => ofQuery({ keys: 'a' }), '`keys` must be an array of strings.')
     expectRefusal(() => ofQuery('a'), '`queries` must be an array of objects.', 'bad_request')
   })
@@ -191,6 +212,9 @@ describe('parameters of a view query', () => {
     expect(ofGet('', { ...view, partition: 'q' }).partition).to.equal('q')
     expectRefusal(() => ofGet('', { ...mapView, partition: 'q' }),
       '`partition` parameter is not supported in this design doc')
-    expectRefusal(() => ofGet('partition=_p', view), 'Partition must not start with an underscore', 'illegal_partition')
+    for (const queried of [view, mapView]) {
+      expectRefusal(() => ofGet('partition=_p', queried), 'Partition must not start with an underscore',
+        'illegal_partition')
+    }
   })
 })
