@@ -119,11 +119,12 @@ export function groupMembers(key: string, value: string): string {
 }
 
 /**
- * Returns the beginning of a row that could not be reduced, without its end. As in CouchDB, it has its key and the
- * value null if the reduce function failed, and the key null if the result was too large. The error and its reason are
- * added.
+ * Returns the beginning of a row that could not be reduced, without its end. As in CouchDB, it is the value null with
+ * the key if the reduce function threw, and an error without the key if the result was too large. CouchDB has no rows
+ * for other errors, such as a timeout.
  */
 export function failedGroupMembers(key: string, { error, reason }: ViewReduceFailure): string {
+  if (error === 'reduce_error') return groupMembers(key, 'null')
   const place = error === 'reduce_overflow_error' ? '"key":null' : `"key":${key},"value":null`
   return `{${place},"error":${JSON.stringify(error)},"reason":${JSON.stringify(reason)}`
 }

@@ -116,11 +116,12 @@ function shownGroup(key: unknown, level: number | 'exact'): unknown {
   return level === 'exact' || !Array.isArray(key) ? key : key.slice(0, level)
 }
 
-/** Reduces by a built-in function. Any other function fails: one that throws with its text, others as too large. */
+/** Reduces by a built-in function. Any other function fails: because it throws, takes too long, or as too large. */
 function reduced({ reduce }: IndexDefinition, rows: readonly Emitted[]): Uint8Array {
   const builtIn = builtInReduce(reduce!)
   if (builtIn === undefined) {
-    const error = reduce!.includes('throw') ? 'reduce_error' : 'reduce_overflow_error'
+    const error = reduce!.includes('throw') ? 'reduce_error'
+      : reduce!.includes('for (;;)') ? 'timeout' : 'reduce_overflow_error'
     return encodeReduceFailure({ error, reason: 'too "large"' })
   }
   const reduction = builtIn.start()

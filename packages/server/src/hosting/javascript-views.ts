@@ -23,8 +23,10 @@ export function javascriptViews(
   const lines = new RepeatedLines(log, clock)
   const onReduceOverflow = (index: string, reason: string): void =>
     lines.warn('reduce overflow', { index, reason }, 'the result of a reduce function does not shrink')
+  const onReduceFailure = (index: string, reason: string): void =>
+    lines.warn('reduce failure', { index, reason }, 'a reduce function failed; the value of its group is null')
   const partsOf = (database: string): JavaScriptParts =>
-    ({ sandbox, database, turns, onReduceOverflow, ...(reduceLimit && { reduceLimit }) })
+    ({ sandbox, database, turns, onReduceOverflow, onReduceFailure, ...(reduceLimit && { reduceLimit }) })
   return {
     indexerOf: incarnation => indexersByKind({
       javascript: new JavaScriptIndexer(partsOf(incarnation)), query: new QueryIndexer({ turns, clock, machine }),

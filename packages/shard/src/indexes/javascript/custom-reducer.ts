@@ -59,8 +59,8 @@ export class CustomReducer implements ViewReducer {
   /** Returns the state that an outcome makes. @param inputLength UTF-16 units of the arguments' JSON */
   #stateOf(outcome: CallOutcome | SandboxError, inputLength: number): Uint8Array {
     if (outcome instanceof SandboxError) return failed(outcome.code, outcome.message)
-    if (outcome.kind === 'thrown') return failed('reduce_error', `The reduce function threw ${outcome.json}`)
-    if (outcome.kind === 'error') return failed('reduce_error', failureText(outcome.message, outcome))
+    if (outcome.kind === 'thrown') return this.#raised(`The reduce function threw ${outcome.json}`)
+    if (outcome.kind === 'error') return this.#raised(failureText(outcome.message, outcome))
     const { json } = outcome
     const { reduceLimit = defaultReduceLimit, onReduceOverflow } = this.#parts
     const overflow = reduceOverflow(reduceLimit, inputLength, json.length)
@@ -68,7 +68,12 @@ export class CustomReducer implements ViewReducer {
       if (reduceLimit.reduceLimit === 'true') return failed('reduce_overflow_error', overflow)
       onReduceOverflow?.(this.#function.designDocument, overflow)
     }
-    return isJson(json) ? encodeReducedJson(json) : failed('reduce_error', 'The reduce function returned no JSON')
+    return isJson(json) ? encodeReducedJson(json) : this.#raised('The reduce function returned no JSON')
+  }
+
+  #raised(reason: string): Uint8Array {
+    this.#parts.onReduceFailure?.(this.#function.designDocument, reason.slice(0, reasonLengthMax))
+    return failed('reduce_error', reason)
   }
 }
 

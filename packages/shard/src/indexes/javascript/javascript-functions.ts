@@ -15,6 +15,8 @@ export interface JavaScriptParts {
    * each call of a reduce function.
    */
   readonly onReduceOverflow?: (index: string, reason: string) => void
+  /** Receives what reduce functions throw. May be called for each call of a reduce function. */
+  readonly onReduceFailure?: (index: string, reason: string) => void
 }
 
 /**

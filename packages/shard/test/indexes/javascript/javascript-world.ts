@@ -39,7 +39,8 @@ export class JavaScriptWorld {
   }
 
   static async open(
-    sandbox: Sandbox = new MemorySandbox(), limits: Pick<JavaScriptParts, 'reduceLimit' | 'onReduceOverflow'> = {},
+    sandbox: Sandbox = new MemorySandbox(),
+    limits: Pick<JavaScriptParts, 'reduceLimit' | 'onReduceOverflow' | 'onReduceFailure'> = {},
   ): Promise<JavaScriptWorld> {
     const clock = new RealClock()
     const store = await IndexStore.open({

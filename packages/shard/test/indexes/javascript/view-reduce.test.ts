@@ -101,6 +101,15 @@ describe('reduce functions of views', () => {
     ])
   })
 
+  it('are reported when they throw', async () => {
+    const reports: string[] = []
+    const open = await JavaScriptWorld.open(undefined, { onReduceFailure: (_index, reason) => { reports.push(reason) } })
+    await open.write({ a: {} })
+    await open.groups(viewOf('doc => emit(1)', '() => { throw 1 }'))
+    await open.close()
+    assert.deepEqual([...new Set(reports)], ['The reduce function threw 1'])
+  })
+
   it('fail when their results do not shrink', async () => {
     const text = 'x'.repeat(4000)
     await world.write(Object.fromEntries(['a', 'b', 'c'].map(id => [id, { text }])))
