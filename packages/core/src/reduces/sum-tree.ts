@@ -45,9 +45,13 @@ export class SumTree {
     encodeNode(this.#root!, writer)
   }
 
-  /** Returns the sum as JSON text, with the members of objects in the order of their names. */
+  /**
+   * Returns the sum as JSON text, with the members of objects in the order of their names. As in CouchDB, which adds
+   * to the number 0, the sum of empty arrays is `[0]`.
+   */
   toJson(): string {
-    return jsonOf(this.#root!)
+    const root = this.#root!
+    return Array.isArray(root) && root.length === 0 ? '[0]' : jsonOf(root)
   }
 
   #addValue(node: SumNode | undefined, value: unknown): SumNode {

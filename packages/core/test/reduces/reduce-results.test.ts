@@ -15,7 +15,9 @@ describe('results of built-in reduce functions', () => {
     expect(resultOf('_sum', [[1, 2], [10, 20, 30], 0.5])).to.deep.equal([11.5, 22, 30])
     expect(resultOf('_sum', [2, [3, 5, 7], [0, 0, 0, 42], 1, 3])).to.deep.equal([9, 5, 7, 42])
     expect(resultOf('_sum', [[], 3])).to.deep.equal([3])
-    expect(resultOf('_sum', [[]])).to.deep.equal([])
+    expect(resultOf('_sum', [[]])).to.deep.equal([0])
+    expect(resultOf('_sum', [[], []])).to.deep.equal([0])
+    expect(resultOf('_sum', [{ a: [] }])).to.deep.equal({ a: [] })
   })
 
   it('_sum adds objects member by member and orders the names by bytes', () => {
