@@ -77,8 +77,13 @@ function checkViews(design: JsonObject): void {
     requireType(`views.${name}.map`, map, mapTypes)
     if (reduce === undefined) continue
     requireType(`views.${name}.reduce`, reduce, ['string'])
-    checkReduceName(reduce as string)
+    if (isKnown(design['language'])) checkReduceName(reduce as string)
   }
+}
+
+/** Views in other languages can be saved, whatever they contain, but not queried. */
+function isKnown(language: unknown): boolean {
+  return language === undefined || language === 'javascript' || language === 'query'
 }
 
 function requireType(path: string, value: unknown, types: readonly string[]): void {

@@ -434,6 +434,9 @@ describe('design documents', () => {
       shows: { lib: { a: 'exports.a = 1' } }, lists: { lib: {} }, updates: { lib: {} }, filters: { lib: {} },
     }
     expect((await node.put('/db/_design/good', good)).status).to.equal(201)
+    const other = { language: 'python', views: { v: { map: 'def', reduce: '_median' } } }
+    expect((await node.put('/db/_design/other', other)).status).to.equal(201)
+    expect((await node.get('/db/_design/other/_view/v')).json.error).to.equal('unknown_query_language')
     expect((await node.get('/db/_design/good/_view/v')).status).to.equal(501)
     await node.stop()
   })
