@@ -23,7 +23,7 @@ import { postDocumentForm } from './routes/document-form.ts'
 import { postExplain, postExplainInPartition, postFind, postFindInPartition } from './routes/find.ts'
 import { getDocument } from './routes/document-open.ts'
 import { copyDocument, copyLocalDocument, deleteDocument, postDocument, putDocument } from './routes/document-update.ts'
-import { getList, getListOfOther, refuseListPath } from './routes/list.ts'
+import { getList, getListOfOther, refuseListPath, viewMethods } from './routes/list.ts'
 import { listLocalDocuments, queryLocalDocuments } from './routes/local-document-list.ts'
 import {
   deleteLocalDocument, getLocalDocument, putLocalDocument, refuseLocalAttachment, refuseLocalName,
@@ -193,7 +193,9 @@ export function databaseResources(): Readonly<Record<string, Resource>> {
     '/_ensure_full_commit': resource('ensure-full-commit', 'member', 'POST', { POST: postEnsureFullCommit }),
     '/_temp_view': resource('temp-view', 'member', 'POST', { '*': refuseTemporaryView }),
     '/_design/{name}/_info': resource('design-info', 'member', 'GET', { GET: getDesignInfo }),
-    '/_design/{name}/_view/{view}': resource('view', 'member', 'GET,POST,HEAD', { GET: listView, POST: listView }),
+    '/_design/{name}/_view': resource('view', 'member', viewMethods, {}),
+    '/_design/{name}/_view/{view}': resource('view', 'member', viewMethods, { GET: listView, POST: listView }),
+    '/_design/{name}/_view/{view}/{path...}': resource('view', 'member', viewMethods, {}),
     '/_design/{name}/_view/{view}/queries': resource('view-queries', 'member', 'POST', { POST: queryView }),
     ...findResources(),
     ...functionResources(),
@@ -225,8 +227,7 @@ function functionResources(): Readonly<Record<string, Resource>> {
   const update = resource('update', 'member', 'POST,PUT,DELETE', {
     POST: postUpdate, PUT: postUpdate, DELETE: postUpdate, '*': refuseUpdateMethod,
   })
-  const listMethods = 'GET,POST,HEAD'
-  const refusedList = resource('list', 'member', listMethods, { '*': refuseListPath })
+  const refusedList = resource('list', 'member', viewMethods, { '*': refuseListPath })
   return {
     '/_design/{name}/_show': { ...show, methods: { '*': refuseShowPath } },
     '/_design/{name}/_show/{function}': show,
@@ -234,10 +235,10 @@ function functionResources(): Readonly<Record<string, Resource>> {
     '/_design/{name}/_list': refusedList,
     '/_design/{name}/_list/{function}': refusedList,
     '/_design/{name}/_list/{function}/{path...}': refusedList,
-    '/_design/{name}/_list/{function}/{view}': resource('list', 'member', listMethods, {
+    '/_design/{name}/_list/{function}/{view}': resource('list', 'member', viewMethods, {
       GET: getList, POST: getList,
     }),
-    '/_design/{name}/_list/{function}/{design}/{view}': resource('list', 'member', listMethods, {
+    '/_design/{name}/_list/{function}/{design}/{view}': resource('list', 'member', viewMethods, {
       GET: getListOfOther, POST: getListOfOther,
     }),
     '/_design/{name}/_update': { ...update, methods: { '*': refuseUpdatePath } },
@@ -263,7 +264,7 @@ function partitionResources(): Readonly<Record<string, Resource>> {
     '/_partition/{partition}/_explain': resource('partition-explain', 'member', 'POST', {
       POST: postExplainInPartition,
     }),
-    '/_partition/{partition}/_design/{name}/_view/{view}': resource('partition-view', 'member', 'GET,POST,HEAD', {
+    '/_partition/{partition}/_design/{name}/_view/{view}': resource('partition-view', 'member', viewMethods, {
       GET: listPartitionView, POST: listPartitionView,
     }),
     '/_partition/{partition}/_design/{name}/_view/{view}/queries': resource(

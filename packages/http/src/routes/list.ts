@@ -25,6 +25,8 @@ import { documentsFingerprint, openView, prepareQuery, viewHead } from '../views
 import { openDefinition, queriedView } from '../views/view-definitions.ts'
 import { viewParameters } from '../views/view-parameters.ts'
 
+/** The methods of views and lists. */
+export const viewMethods = 'GET,POST,HEAD'
 /** The name in place of a view for the rows of `_all_docs`. */
 const allDocuments = '_all_docs'
 
@@ -116,4 +118,7 @@ async function documentSource(
   }
 }
 
-export const refuseListPath: Handler = () => { throw new ApiError('list_error') }
+export const refuseListPath: Handler = ({ method }) => {
+  if (method === 'GET' || method === 'POST') throw new ApiError('list_error')
+  throw new ApiError('method_not_allowed', `Only ${viewMethods} allowed`, { headers: { Allow: viewMethods } })
+}

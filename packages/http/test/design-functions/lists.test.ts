@@ -154,7 +154,10 @@ describe('a list function', () => {
       const { status, json } = await node.get(`/db/_design/d/_list${path}`)
       assert.deepEqual([status, json], [404, { error: 'list_error', reason: 'Invalid path.' }])
     }
-    assert.equal((await node.put('/db/_design/d/_list/rows/k', {})).status, 405)
+    for (const path of ['/rows/k', '/rows', '/rows/a/b/c']) {
+      const { status, json } = await node.put(`/db/_design/d/_list${path}`, {})
+      assert.deepEqual([status, json.reason], [405, 'Only GET,POST,HEAD allowed'])
+    }
     const text = await node.post('/db/_design/d/_list/rows/k', 'x', { 'content-type': 'text/plain' })
     assert.equal(text.status, 415)
   })

@@ -66,6 +66,14 @@ describe('a view', () => {
       '{"rows":[\r\n{"id":"a","key":"x","value":1}\r\n]}\n')
   })
 
+  it('has no name, or further names behind its own, only in paths that no method fits', async () => {
+    for (const path of ['_view', '_view/name/x', '_view/name/queries/x']) {
+      const { status, json } = await node.get(`/db/_design/d/${path}`)
+      assert.deepEqual([status, json.reason], [405, 'Only GET,POST,HEAD allowed'])
+      assert.equal((await node.post(`/db/_design/d/${path}`, {})).status, 405)
+    }
+  })
+
   it('has the sequence of its indexes when the client asks for it', async () => {
     const { json } = await node.get('/db/_design/d/_view/name?update_seq=true&limit=0')
     assert.deepEqual(Object.keys(json), ['total_rows', 'offset', 'update_seq', 'rows'])
