@@ -3,9 +3,12 @@ import { ApiError, designPrefix, type JsonObject } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { rowFilter, type ChangesFilter, type ShownRevisions } from './changes-filter.ts'
-import { filterFunction, viewFunction } from './filter-function.ts'
+import { filterFunction, namesIn, viewFunction } from './filter-function.ts'
 import { FunctionFilter } from './function-filter.ts'
 import { selectorFilter } from './selector-filter.ts'
+
+/** The filters whose arguments the body of a POST contains. All others accept an empty body. */
+const bodyFilters: ReadonlySet<string> = new Set(['_doc_ids', '_selector'])
 
 /** The body of a request for changes: the bytes that the client sent, and their members. */
 export interface ChangesBody { readonly bytes: Uint8Array; readonly members: JsonObject }
@@ -21,8 +24,9 @@ export async function chooseFilter(
 ): Promise<ChangesFilter | null> {
   const { allLeaves } = shown
   const name = request.query.get('filter')
-  if (name === undefined || name === '') return null
+  if (name === undefined || namesIn(name).length === 0) return null
   const members = body?.members ?? null
+  if (body?.bytes.length === 0 && bodyFilters.has(name)) throw new ApiError('invalid_json')
   switch (name) {
     case '_doc_ids': {
       const ids = new Set(documentIds(request, members))

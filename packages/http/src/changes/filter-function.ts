@@ -60,13 +60,18 @@ export async function viewFunction(
   }
 }
 
+/** Returns the names in a path. As in CouchDB, slashes may be doubled, leading or trailing. */
+export function namesIn(path: string): readonly string[] {
+  return path.split('/').filter(part => part !== '')
+}
+
 /** Finds a function and compiles it, so that an error is reported before the feed begins. */
 async function openCompiled(
   path: string, kind: 'filter' | 'view', request: RequestContext, services: Services,
 ): Promise<SandboxFunction> {
-  const parts = path.split('/')
+  const parts = namesIn(path)
   const [design, name] = parts
-  if (parts.length !== 2 || !design || !name) {
+  if (parts.length !== 2 || design === undefined || name === undefined) {
     throw new ApiError('bad_request', `\`${kind}\` must be of the form \`designname/${kind}name\``)
   }
   const { called } = await openDesignFunction(design, `${kind}s`, name, request, services)

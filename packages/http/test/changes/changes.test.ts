@@ -292,6 +292,10 @@ describe('the changes feed', () => {
     for (const query of ['limit=many', 'limit=-1', 'timeout=soon', 'style=fancy']) {
       expect((await node.get(`/db/_changes?${query}`)).status, query).to.equal(400)
     }
+    for (const query of ['filter=_doc_ids', 'filter=_selector']) {
+      const answer = await node.post(`/db/_changes?${query}`, '', { 'content-type': 'application/json' })
+      expect([answer.status, answer.json.reason], query).to.deep.equal([400, 'invalid UTF-8 JSON'])
+    }
     const unknownOperator = { selector: { n: { $bigger: 1 } } }
     expect((await node.post('/db/_changes?filter=_selector', unknownOperator)).json.reason).to.equal(
       'Invalid operator: $bigger',

@@ -113,6 +113,13 @@ describe('filter functions of changes feeds', () => {
     expect(first['_revisions']).to.deep.equal({ start: 1, ids: ['ff'] })
   })
 
+  it('are found whatever slashes are around their names', async () => {
+    await write({ a: 1, b: 2 })
+    const plain = await ids('filter=f/odd')
+    for (const path of ['f//odd', '/f/odd', 'f/odd/']) expect(await ids(`filter=${path}`), path).to.deep.equal(plain)
+    expect(await ids('filter=/')).to.deep.equal(await ids(''))
+  })
+
   it('are errors when they are missing, do not compile or throw', async () => {
     await write({ a: 1 })
     const refused: readonly (readonly [query: string, status: number, error: string, reason: RegExp])[] = [
