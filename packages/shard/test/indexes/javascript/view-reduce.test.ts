@@ -103,7 +103,8 @@ describe('reduce functions of views', () => {
 
   it('are reported when they throw', async () => {
     const reports: string[] = []
-    const open = await JavaScriptWorld.open(undefined, { onReduceFailure: (_index, reason) => { reports.push(reason) } })
+    const onReduceFailure = (_index: string, reason: string): void => { reports.push(reason) }
+    const open = await JavaScriptWorld.open(undefined, { onReduceFailure })
     await open.write({ a: {} })
     await open.groups(viewOf('doc => emit(1)', '() => { throw 1 }'))
     await open.close()
