@@ -55,14 +55,17 @@ export interface PreparedQuery {
 export async function prepareQuery(
   definition: IndexDefinition, parameters: ViewParameters, { options, runtime: { turns } }: Services,
 ): Promise<PreparedQuery> {
-  const { keys, descending, skip, limit, update, partition } = parameters
+  const { keys, skip, limit, update, partition } = parameters
+  // As in CouchDB, groups have the order of the keys in either direction.
+  const descending = parameters.descending && (keys === undefined || parameters.groupLevel === null)
   const encoder = encoders[definition.options['collation'] === 'raw' ? 'raw' : 'root']
   let ranges: readonly RowRange[]
   if (keys === undefined) ranges = viewRanges(parameters, encoder)
   else {
     // Encode them in slices: there may be a hundred thousand keys.
     const inOrder = descending ? keys.toReversed() : keys
-    ranges = (await turns.map(inOrder, key => viewRanges({ ...parameters, keys: undefined, key }, encoder))).flat()
+    const common = { ...parameters, descending, keys: undefined }
+    ranges = (await turns.map(inOrder, key => viewRanges({ ...common, key }, encoder))).flat()
   }
   return {
     parameters,

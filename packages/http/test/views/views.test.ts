@@ -131,6 +131,8 @@ describe('a view', () => {
     assert.equal(await rows('?group=true&limit=1'), '{"rows":[\r\n{"key":["p",1],"value":1}\r\n]}\n')
     assert.equal(await rows('?group_level=1&limit=1'), '{"rows":[\r\n{"key":["p"],"value":3}\r\n]}\n')
     assert.equal(await rows('?key="none"'), '{"rows":[\r\n\r\n]}\n')
+    assert.equal(await rows('?group=true&keys=[["p",2],["p",1]]&descending=true'),
+      '{"rows":[\r\n{"key":["p",2],"value":2},\r\n{"key":["p",1],"value":1}\r\n]}\n')
     assert.deepEqual(ids(await node.get('/db/_design/d/_view/size?reduce=false')), ['a', 'b', 'c'])
     assert.equal((await node.get('/db/_design/d/_view/none')).text, '{"rows":[\r\n\r\n]}\n')
   })
