@@ -25,6 +25,13 @@ export function respondTests(opened: () => Sandbox): void {
       assert.deepEqual(await responseOf('() => {}'), { headers: {} })
     })
 
+    it('may return numbers only when they get rows', async () => {
+      const json = '["error","render_error","undefined response from show function"]'
+      for (const value of ['5', 'true']) assert.deepEqual(await respond(`() => ${value}`), { kind: 'thrown', json })
+      for (const value of ['0', 'false']) assert.deepEqual(await responseOf(`() => ${value}`), { headers: {} })
+      assert.deepEqual(await responseOf('() => 5', { rows: [] }), { headers: {}, body: '5' })
+    })
+
     it('send parts of the body, which precede what they return', async () => {
       const source = `() => {
         send('a'); send(1); send({ toString: () => 'b' })

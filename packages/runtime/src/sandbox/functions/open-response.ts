@@ -73,8 +73,9 @@ export class OpenResponse {
 
   /** Returns the response object of a function. @param invoke calls a function */
   make(called: unknown, invoke: (called: unknown, argumentList: readonly unknown[]) => unknown): unknown {
-    const { argumentList } = this.#call
-    const returned = invoke(called, argumentList)
+    const { argumentList, isList } = this.#call
+    const result = invoke(called, argumentList)
+    const returned = isList ? result : this.#shown(result)
     const selected = this.#offers.length > 0 ? this.#mediaTypes.select(this.#offers, argumentList[1]) : undefined
     const rendered = selected && invoke(selected.render, [])
     const { headers, code } = Object(this.#started) as { readonly headers?: object; readonly code?: unknown }
@@ -83,6 +84,13 @@ export class OpenResponse {
     if (selected === undefined) return { ...response, body: this.#body || undefined }
     const typed = { 'Content-Type': selected.mediaType, ...(response as { readonly headers: object }).headers }
     return { ...response, headers: typed, body: this.#body || undefined }
+  }
+
+  /** Returns the result of a show function. As in CouchDB, 0 and false are no result, and other such values an error. */
+  #shown(result: unknown): unknown {
+    if (typeof result !== 'number' && typeof result !== 'boolean') return result
+    if (result) throw ['error', 'render_error', 'undefined response from show function']
+    return undefined
   }
 
   /** Adds what a function returned: a text to the body, the members of an object to the response object. */
