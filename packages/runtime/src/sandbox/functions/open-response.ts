@@ -86,7 +86,7 @@ export class OpenResponse {
     return { ...response, headers: typed, body: this.#body || undefined }
   }
 
-  /** Returns the result of a show function. As in CouchDB, 0 and false are no result, and other such values an error. */
+  /** Returns the result of a show function. As in CouchDB, 0 and false are none, and other such values an error. */
   #shown(result: unknown): unknown {
     if (typeof result !== 'number' && typeof result !== 'boolean') return result
     if (result) throw ['error', 'render_error', 'undefined response from show function']
