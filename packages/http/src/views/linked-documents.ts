@@ -27,7 +27,7 @@ type Included = SplicedDocument | DocumentWriter | null
 
 /**
  * Returns the document of each row; null when there is no such document. A value with a member `_id` names another
- * document, as in CouchDB; with `_rev`, a revision of it.
+ * document, as in CouchDB; with `_rev`, a revision of it, or without `_id` one of the row's own document.
  *
  * @param rows their values are JSON texts. At most `documentsPerLookup`, because all documents are in memory at once
  */
@@ -43,7 +43,7 @@ export async function linkedDocuments(
   const winners = new Map(ids.map((id, index) => [id, opened[index] ?? null]))
   return mapBounded(links, revisionConcurrency, async ({ id, revision, isNamed }): Promise<Included> => {
     if (id === null) return null
-    if (revision !== undefined) return namedRevision(id, revision, request, services)
+    if (revision !== undefined) return storedRevision({ id, revision, isNamed }, parameters, request, services)
     const winner = winners.get(id) ?? null
     if (winner === null || winner.leaves[0]!.deleted) return null
     const { body, attachments } = winner
@@ -54,12 +54,13 @@ export async function linkedDocuments(
 }
 
 function linkOf({ id, value }: { readonly id: string; readonly value: string }, request: RequestContext): Link {
-  if (!value.startsWith('{') || !value.includes('"_id"')) return { id, isNamed: false }
+  if (!value.startsWith('{') || !/"_(id|rev)"/.test(value)) return { id, isNamed: false }
   const link: unknown = JSON.parse(value)
-  if (!isJsonObject(link) || !Object.hasOwn(link, '_id')) return { id, isNamed: false }
-  const { _id: named, _rev: revision } = link
-  if (typeof named !== 'string' || !isDocumentId(named, request)) return { id: null, isNamed: true }
-  return { id: named, isNamed: true, ...(typeof revision === 'string' && { revision }) }
+  if (!isJsonObject(link)) return { id, isNamed: false }
+  const { _id: named = id, _rev: revision } = link
+  const isNamed = Object.hasOwn(link, '_id')
+  if (typeof named !== 'string' || !isDocumentId(named, request)) return { id: null, isNamed }
+  return { id: named, isNamed, ...(typeof revision === 'string' && { revision }) }
 }
 
 /** Whether a document with this id can exist in the database. */
@@ -73,13 +74,16 @@ function isDocumentId(id: string, { database: { partitioned } }: RequestContext)
   }
 }
 
-async function namedRevision(
-  id: string, text: string, request: RequestContext, services: Services,
-): Promise<SplicedDocument | null> {
+async function storedRevision(
+  { id, revision: text, isNamed }: { readonly id: string; readonly revision: string; readonly isNamed: boolean },
+  parameters: ViewParameters, request: RequestContext, services: Services,
+): Promise<Included> {
   const revision = readRevision(text)
   if (revision === null) return null
   const asked = { revisions: [formatRevision(revision)], latest: false }
   const found = (await services.coordinator.openRevisions(request.database, id, asked, request))?.[0]
   if (found === undefined || found.kind === 'missing') return null
-  return splicedRevision(shownRevision(found.revision), noFlags)
+  const shown = shownRevision(found.revision)
+  if (isNamed) return splicedRevision(shown, noFlags)
+  return shown.deleted ? null : includedDocument(shown, parameters, request, services)
 }

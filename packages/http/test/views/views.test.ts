@@ -282,13 +282,23 @@ describe('include_docs of a view', () => {
       { _id: 'l1', to: { _id: 'a' } }, { _id: 'l2', to: { _id: 'a', _rev: first } }, { _id: 'l3', to: { _id: 'lost' } },
       { _id: 'l4', to: { _id: null } }, { _id: 'l5', to: { _id: '' } }, { _id: 'l6', to: { _id: 'a', _rev: 'x' } },
       { _id: 'l7', to: { _id: 'a', _rev: '7-abc' } }, { _id: 'l8', to: { id: '"_id"' } }, { _id: 'l9', to: 'a' },
-      { _id: 'm1', to: { _rev: first } }, { _id: 'm2', to: { _id: ['a'] } })
+      { _id: 'm1', to: { _rev: 1 } }, { _id: 'm2', to: { _id: ['a'] } })
     const found = await documents('link?include_docs=true&attachments=true') as any
     const { n } = found.l1._attachments
     assert.deepEqual([found.l1.name, n.stub, n.data], ['new', true, undefined])
     assert.deepEqual(found.l2, { _id: 'a', _rev: first, name: 'x', size: 1 })
     for (const id of ['l3', 'l4', 'l5', 'l6', 'l7', 'm2']) assert.equal(found[id], null, id)
     for (const id of ['l8', 'l9', 'm1']) assert.equal(found[id]._id, id)
+  })
+
+  it('adds the revision of the own document that the value names', async () => {
+    const attachment = { content_type: 'a/b', data: 'YWJj' }
+    await write('db', { _id: 'b', n: 1, _attachments: { x: attachment } })
+    const first = (await node.get('/db/b')).json._rev
+    await write('db', { _id: 'b', _rev: first, n: 2, to: { _rev: first } }, { _id: 'c', to: { _rev: first } })
+    const found = await documents('link?include_docs=true&attachments=true') as any
+    assert.deepEqual([found.b._rev, found.b.n, found.b._attachments.x.data], [first, 1, 'YWJj'])
+    assert.equal(found.c, null)
   })
 
   it('has null for a named document that was deleted', async () => {
