@@ -71,9 +71,9 @@ export interface ViewInfo {
   readonly building: boolean
   /** Number of calls that wait for a build. */
   readonly waiting: number
-  /** The sequences up to which the changes were read. */
+  /** Sum of the sequences up to which all indexes of a replica have read the changes. */
   readonly readSequence: number
-  /** Number of sequences that are not read yet. An index that was never built has all of them before it. */
+  /** Number of sequences that some index has not read yet: all, if it was never built. */
   readonly pending: {
     /** Sum of the smallest numbers among the replicas of each shard. */
     readonly minimum: number

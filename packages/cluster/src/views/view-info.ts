@@ -7,8 +7,14 @@ import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import type { ViewScope } from './view-scope.ts'
 
-/** The indexes of one replica. An index that the replica does not have is undefined. */
-interface ReplicaIndexes { readonly sequence: number; readonly indexes: readonly (IndexInfo | undefined)[] }
+/** The indexes of one replica. */
+interface ReplicaIndexes {
+  readonly sequence: number
+  /** The sequence up to which all indexes have read the changes. */
+  readonly readSequence: number
+  /** Those that the replica has. */
+  readonly indexes: readonly IndexInfo[]
+}
 
 /**
  * Returns information about the indexes of some definitions. It builds no index.
@@ -23,12 +29,12 @@ export async function viewInfo(
   const call: CallContext = { timeoutMs: scope.options.readTimeoutMs, signal, requestId }
   const shards = await mapBounded(scope.access.places(db), scope.options.requestCallsMax,
     place => shardIndexes(scope, place, ids, call))
-  const preferred = shards.flatMap(([first]) => first!.indexes.flatMap(index => index ?? []))
+  const preferred = shards.flatMap(([first]) => first!.indexes)
   const pending = shards.map(replicas => replicas.map(pendingOf))
   return {
     building: preferred.some(({ building }) => building),
     waiting: sum(preferred.map(({ waiting }) => waiting)),
-    readSequence: sum(preferred.map(({ readSequence }) => readSequence)),
+    readSequence: sum(shards.map(([first]) => first!.readSequence)),
     pending: {
       minimum: sum(pending.map(numbers => Math.min(...numbers))), preferred: sum(pending.map(([first]) => first!)),
       total: sum(pending.flat()),
@@ -56,6 +62,7 @@ async function shardIndexes(
 async function replicaIndexes(
   scope: ViewScope, shard: ShardId, { node, replica }: Peer, ids: readonly string[], call: CallContext,
 ): Promise<ReplicaIndexes> {
+  if (ids.length === 0) return { sequence: 0, readSequence: 0, indexes: [] }
   const { sequence } = await newestPosition(replica, call)
   const replicaOfIndexes = scope.indexes.indexes(node, shard)
   const indexes = await mapBounded(ids, scope.options.requestCallsMax, async id => {
@@ -66,11 +73,12 @@ async function replicaIndexes(
       throw error
     }
   })
-  return { sequence, indexes }
+  const readSequence = Math.min(sequence, ...indexes.map(index => index?.readSequence ?? 0))
+  return { sequence, readSequence, indexes: indexes.flatMap(index => index ?? []) }
 }
 
-function pendingOf({ sequence, indexes }: ReplicaIndexes): number {
-  return sum(indexes.map(index => Math.max(0, sequence - (index?.readSequence ?? 0))))
+function pendingOf({ sequence, readSequence }: ReplicaIndexes): number {
+  return sequence - readSequence
 }
 
 function sum(numbers: readonly number[]): number {

@@ -2,6 +2,7 @@
 import { usersDatabase } from '@sectional/cluster'
 import { ApiError, formatRevision, parseRevision } from '@sectional/core'
 import { originOf } from '../audit/audit.ts'
+import { checkPlacedId } from '../documents/document-reading.ts'
 import { readJsonObject, requireJsonType } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -14,7 +15,10 @@ export async function postPurge(request: RequestContext, services: Services): Pr
   const entries = Object.entries(asked)
   checkRevisionCount(entries, services.options)
   const requests = await services.runtime.turns.map(
-    entries, ([id, revisions]) => ({ id, revisions: checkRevisions(revisions) }),
+    entries, ([id, revisions]) => {
+      checkPlacedId(id, request)
+      return { id, revisions: checkRevisions(revisions) }
+    },
   )
   const total = requests.reduce((sum, { revisions }) => sum + revisions.length, 0)
   if (total > services.options.purgedRevisionsMax) {

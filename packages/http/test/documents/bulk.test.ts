@@ -245,4 +245,12 @@ describe('_revs_diff and _missing_revs', () => {
     expect((await node.post('/db/_revs_diff', { doc: ['x'] })).json.reason).to.equal('Invalid rev format')
     await node.stop()
   })
+
+  it('purges no id without a partition of a partitioned database', async () => {
+    const node = new MemoryNode()
+    await node.put('/db?q=2&partitioned=true')
+    const { status, json } = await node.post('/db/_purge', { 'p:1': ['1-a'], plain: ['1-a'] })
+    expect([status, json.error]).to.deep.equal([400, 'illegal_docid'])
+    await node.stop()
+  })
 })
