@@ -45,8 +45,8 @@ function keyRange(options: ViewRangeOptions, encoder: SortKeyEncoder): RowRange 
   const end = bound(endKey, endDocument, inclusiveEnd)
   const [first, last] = descending ? [end, start] : [start, end]
   if (first !== undefined && last !== undefined && first.key > last.key) {
-    const reason = `No rows can match your key range, reverse your start_key and end_key or set descending=${!descending}`
-    throw new ApiError('query_parse_error', reason)
+    const reason = 'No rows can match your key range, reverse your start_key and end_key or set descending='
+    throw new ApiError('query_parse_error', `${reason}${!descending}`)
   }
   const lower = first ?? (partition === undefined ? undefined : { key: prefix, inclusive: true })
   const upper = last ?? (partition === undefined ? undefined : { key: afterKeysWith(prefix), inclusive: false })

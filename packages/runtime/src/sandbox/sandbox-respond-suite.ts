@@ -42,6 +42,16 @@ export function respondTests(opened: () => Sandbox): void {
         { headers: { 'X-A': 'start', 'X-B': 'returned' }, code: 404, body: 'a1bc' })
     })
 
+    it('send the parts of what they provide after what they return', async () => {
+      const source = `() => {
+        provides('text', () => { send('4'); return '5' })
+        send('1'); send('2')
+        return '3'
+      }`
+      const { body } = await responseOf(source) as { readonly body?: string }
+      assert.equal(body, '12345')
+    })
+
     it('get the rows one after another, and then null', async () => {
       const rows = ['{"key":"\\n\u2028"}', '[2]']
       assert.deepEqual(await responseOf('() => JSON.stringify([getRow(), getRow(), getRow(), getRow()])', { rows }),

@@ -75,14 +75,14 @@ export class OpenResponse {
   make(called: unknown, invoke: (called: unknown, argumentList: readonly unknown[]) => unknown): unknown {
     const { argumentList, isList } = this.#call
     const result = invoke(called, argumentList)
-    const returned = isList ? result : this.#shown(result)
+    // What the function returned is sent before what `provides` functions send.
+    let made = this.#merged({}, isList ? result : this.#shown(result))
     const selected = this.#offers.length > 0 ? this.#mediaTypes.select(this.#offers, argumentList[1]) : undefined
-    const rendered = selected && invoke(selected.render, [])
+    if (selected !== undefined) made = this.#merged(made, invoke(selected.render, []))
     const { headers, code } = Object(this.#started) as { readonly headers?: object; readonly code?: unknown }
-    let response: object = { headers: { ...headers }, code }
-    for (const each of [returned, rendered]) response = this.#merged(response, each)
+    const response = { code, ...made, headers: { ...headers, ...(made as { readonly headers?: object }).headers } }
     if (selected === undefined) return { ...response, body: this.#body || undefined }
-    const typed = { 'Content-Type': selected.mediaType, ...(response as { readonly headers: object }).headers }
+    const typed = { 'Content-Type': selected.mediaType, ...response.headers }
     return { ...response, headers: typed, body: this.#body || undefined }
   }
 
@@ -104,6 +104,6 @@ export class OpenResponse {
     if (typeof body === 'string') this.send(body)
     else if (body !== undefined && body !== null) throw new TypeError('The body of a response is a text.')
     if (typeof headers !== 'object') throw new TypeError('The headers of a response are an object.')
-    return { ...response, ...members, headers: { ...(response as { readonly headers: object }).headers, ...headers } }
+    return { ...response, ...members, headers: { ...(response as { readonly headers?: object }).headers, ...headers } }
   }
 }
