@@ -34,6 +34,9 @@ interface DiskRecord {
   readonly requests: Map<string, Of<'vote-request'>>
 }
 
+/** Entries on a disk that are compared with the one that was acknowledged before them. */
+const followingMax = 4
+
 export class ConsensusRules {
   readonly #world: World
   readonly #disks: { readonly disksLost: number }
@@ -160,8 +163,19 @@ export class ConsensusRules {
       this.#fail(`${node.name} acknowledges ${to} of term ${term} the metadata log up to ${matchIndex}, and its disk `
         + `has it up to ${view.lastIndex} in term ${view.hardState.term}`)
     }
+    this.#checkOrder(node, view, matchIndex)
     // Entries that are not committed may be replaced.
     record.found = Math.min(matchIndex, view.hardState.commit)
+  }
+
+  /** An entry that was replaced is gone, together with all entries that followed it. */
+  #checkOrder(node: SimulatedNode, view: StoredLog, from: number): void {
+    for (let index = from + 1; index <= from + followingMax; index++) {
+      const [before, after] = [view.term(from), view.term(index)]
+      if (before === undefined || after === undefined || after >= before) continue
+      return this.#fail(`${node.name} has entry ${index} of term ${after} on its disk, behind entry ${from} of term `
+        + before)
+    }
   }
 
   #appended(node: SimulatedNode, message: Of<'append'>): void {
@@ -180,7 +194,10 @@ export class ConsensusRules {
     if (voters !== undefined && String(voters) !== String(led.voters[0])) {
       led.voters = [voters, ...led.voters].slice(0, 2)
     }
-    for (const entry of message.entries) this.#noteEntry(node, message.term, entry)
+    for (const entry of message.entries) {
+      this.#checkAdmission(node, entry, voters ?? [])
+      this.#noteEntry(node, message.term, entry)
+    }
     if (led.leader !== node.name) return
     if (message.commit > led.commit) this.#committedBy(node, led, message)
     const silent = led.rounds.sending(message.round, led.voters, this.#world.nowMs)
@@ -188,6 +205,15 @@ export class ConsensusRules {
       this.#fail(`${node.name} goes on leading term ${message.term} although no majority of `
         + `${led.voters[0]!.join(', ')} has answered for ${silent} rounds`)
     }
+  }
+
+  /** A node with an empty disk has forgotten its votes, so it is admitted when it is no voter any more. */
+  #checkAdmission(leader: SimulatedNode, { index, kind, payload, term }: LogEntry, voters: readonly string[]): void {
+    const isKnown = (this.#entries.get(index)?.term ?? -1) >= term
+    if (isKnown || kind !== 'command') return
+    const { fresh, node, type } = JSON.parse(new TextDecoder().decode(payload)) as Record<string, unknown>
+    if (type !== 'admit-node' || fresh !== true || node === leader.name || !voters.includes(String(node))) return
+    this.#fail(`${leader.name} admits ${node}, which has an empty disk, in entry ${index}, and ${node} is a voter`)
   }
 
   /** Entries of one index and term are equal, and a leader has all entries that earlier leaders have committed. */

@@ -1,5 +1,6 @@
 import type { Findings } from '../checkers/final-state.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
+import { readBrokenContents } from './broken-content.ts'
 import type { DrillContext } from './drill.ts'
 import { pickShard } from './shard-roles.ts'
 
@@ -12,7 +13,8 @@ const runMsMax = 60_000
 
 /**
  * A list of large documents loses the replica that it reads between two pages, because its disk fails, its link breaks,
- * or it crashes. The list continues on another replica: it shows each document once, in order, or breaks off.
+ * or it crashes. The list continues on another replica: it shows each document once, in order, or breaks off. The same
+ * happens to attachments.
  */
 export async function brokenListDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
@@ -45,7 +47,7 @@ export async function brokenListDrill(context: DrillContext): Promise<Findings> 
     await world.ready()
   }
   await world.converge(database)
-  return findings
+  return findings.length > 0 ? findings : readBrokenContents(context)
 }
 
 function breakOff({ dice, disks, world }: DrillContext, reader: SimulatedNode, node: SimulatedNode): void {

@@ -3,6 +3,7 @@
  * the others. The links and nodes concerned are chosen by the shard map, so that a few edits meet the moments that
  * random faults rarely meet: a decision without an answer, two deciders, and a stand-in that has missed the parent.
  */
+import { formatRange } from '@sectional/core'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import type { Findings } from '../checkers/final-state.ts'
 import { checkHistory } from '../history/index.ts'
@@ -13,6 +14,8 @@ import type { ShardRoles } from './shard-roles.ts'
 
 interface Contest {
   readonly context: DrillContext
+  /** The range of the documents, as nodes show it. */
+  readonly range: string
   readonly roles: ShardRoles
   readonly edits: Edit[]
   /** Values of edits that must not have taken effect, with the reason. */
@@ -21,7 +24,9 @@ interface Contest {
   readonly documents: ReadonlyMap<string, string>
 }
 
-const documents = 6
+const documentsUsually = 6
+/** More than a replica asks for at once when it catches up. */
+const documentsOfCatchUp = 16
 const coursesTaken = 2
 const settleMs = 1500
 /** Shorter than the time after which links to a node that does not answer are closed. */
@@ -35,6 +40,13 @@ const runMsMax = 60_000
 const linkMsMax = 20_000
 const readWaitMs = 3000
 const sharedValueChance = 0.3
+const restartChance = 0.3
+/** Slow enough that a replica misses an edit, and wants to catch up again, before it has what it asked for. */
+const slowAnswersMs = 3000
+const caughtUpMsMax = 30_000
+const caughtUpPollMs = 100
+/** The generation of the revisions that the decider misses while it catches up. */
+const missedGeneration = 3
 
 /** Edits get their answers according to the rules of `history/`, whichever replica decides them. */
 export async function contestedEditsDrill(context: DrillContext): Promise<Findings> {
@@ -47,7 +59,7 @@ export async function contestedEditsDrill(context: DrillContext): Promise<Findin
 
 async function contestOf(context: DrillContext, course: (typeof courses)[number]): Promise<Findings> {
   const { world } = context
-  const contest = await prepare(context)
+  const contest = await prepare(context, course === missedAgain ? documentsOfCatchUp : documentsUsually)
   if (contest === undefined) return []
   const { documents, roles: { decider } } = contest
   world.say(`contest ${course.name} of ${[...documents.keys()].join(', ')} with ${JSON.stringify(contest.roles)}`)
@@ -64,12 +76,12 @@ async function contestOf(context: DrillContext, course: (typeof courses)[number]
 }
 
 /** Makes documents of one shard. Returns undefined when few ids are in it. */
-async function prepare(context: DrillContext): Promise<Contest | undefined> {
+async function prepare(context: DrillContext, count: number): Promise<Contest | undefined> {
   const { world } = context
-  const { ids, roles } = await pickShard(context, documents)
+  const { ids, roles, shard: { range } } = await pickShard(context, count)
   const made = new Map<string, string>()
   const contest = {
-    context, roles, edits: [], excluded: new Map<string, string>(), documents: made,
+    context, range: formatRange(range), roles, edits: [], excluded: new Map<string, string>(), documents: made,
   }
   for (const id of ids) {
     const { status, body } = await edit(contest, roles.decider, id, null, 'first')
@@ -165,8 +177,70 @@ async function returnAlone(contest: Contest): Promise<Findings> {
   return []
 }
 
+/**
+ * The documents are edited while one replica is cut off, perhaps together with nodes that have no replica. Clients then
+ * edit the new revisions on its side, where nobody can tell what became of them.
+ */
+async function parentAway(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, roles: { decider, standIn, third } } = contest
+  const [alone, through, holder] = dice.sample([decider, standIn, third], 3) as [number, number, number]
+  const spare = world.nodes.map(({ number }) => number).filter(number => ![alone, through, holder].includes(number))
+  const side = [alone, ...spare.filter(() => dice.chance(0.5))]
+  const others = world.nodes.map(({ number }) => number).filter(number => !side.includes(number))
+  if (dice.chance(restartChance)) await world.stop(alone)
+  world.partition(side, others)
+  for (const here of side) for (const there of others) world.kill(here, there)
+  const edited = await editAll(contest, through)
+  if (!world.node(alone).running) {
+    await world.start(alone)
+    await world.ready([alone])
+  }
+  await Promise.all([...edited].map(([id, revision]) => edit(contest, dice.pick(side), id, revision, 'unseen')))
+  return []
+}
+
+/**
+ * The decider catches up over a slow link. It misses further edits just after it has been told what it lacks. It
+ * decides again only when it has those, too.
+ */
+async function missedAgain(contest: Contest): Promise<Findings> {
+  const { context: { dice, disks, world }, roles: { decider, ...roles } } = contest
+  const [source, apart] = dice.sample([roles.standIn, roles.third], 2) as [number, number]
+  const others = world.nodes.map(({ number }) => number).filter(number => number !== decider)
+  world.partition([decider], others)
+  for (const other of others) world.kill(decider, other)
+  const edited = await editAll(contest, source)
+  const missed = Promise.withResolvers<ReadonlyMap<string, string>>()
+  world.moments.onceScanned(world.node(source), () => {
+    world.slow(decider, source, slowAnswersMs)
+    void editTogether(contest, source, edited).then(missed.resolve)
+  })
+  const trouble = disks.of(world.node(decider))
+  world.moments.onceStoring(
+    world.node(decider), missedGeneration, () => { trouble.full = true }, () => { trouble.full = false },
+  )
+  world.heal()
+  world.cut(apart, decider)
+  world.cut(decider, apart)
+  const none = world.sleep(caughtUpMsMax).then((): ReadonlyMap<string, string> => new Map())
+  const replaced = await Promise.race([missed.promise, none])
+  const endMs = world.nowMs + caughtUpMsMax
+  while (world.nowMs < endMs && await isCatchingUp(contest)) await world.sleep(caughtUpPollMs)
+  await editReplacedRevisions({ ...contest, documents: edited }, replaced, [decider])
+  return []
+}
+
+/** Returns whether the decider has not caught up with the other replicas of the shard. */
+async function isCatchingUp({ context: { database, world }, range, roles: { decider } }: Contest): Promise<boolean> {
+  const { body, status } = await world.send(decider, 'GET', `/_node/_local/_replicas/${database}`)
+  const replicas: readonly { readonly range: string; readonly catching_up: boolean }[] =
+    status === 200 ? body.replicas : []
+  return replicas.find(replica => replica.range === range)?.catching_up ?? true
+}
+
 const courses = [
-  silentDecider, twoDeciders, lateDecider, staleStandIn, missedNotice, brokenAnswer, returnAlone,
+  silentDecider, twoDeciders, lateDecider, staleStandIn, missedNotice, brokenAnswer, returnAlone, parentAway,
+  missedAgain,
 ] as const
 
 /** Waits until the decider, if it runs, is linked to the nodes. */
@@ -231,6 +305,29 @@ async function editAll(contest: Contest, through: number): Promise<ReadonlyMap<s
     if (status === 201) edited.set(id, body.rev)
   }
   return edited
+}
+
+/** Edits the documents with one request. Returns those whose edit a majority has confirmed. */
+async function editTogether(
+  { context: { database, world }, edits }: Contest, through: number, parents: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, string>> {
+  const startMs = world.nowMs
+  const docs = [...parents].map(([_id, _rev]) => ({ _id, _rev, v: 'third' }))
+  const { body, status } = await world.send(through, 'POST', `/${database}/_bulk_docs`, { docs })
+  world.say(`edits of ${docs.length} documents through node ${through}: ${status} ${JSON.stringify(body)}`)
+  const rows: readonly { readonly rev?: string; readonly error?: string }[] = Array.isArray(body) ? body : []
+  docs.forEach(({ _id, _rev, v }, index) => {
+    const { error, rev } = rows[index] ?? {}
+    edits.push({
+      label: `an edit through node ${through} (${status})`, document: _id, startMs, endMs: world.nowMs, parent: _rev,
+      content: v, deleted: false, exclusive: true, kept: true, copies: 0,
+      outcome: rev !== undefined ? outcomeOf(status) : error === 'conflict' ? 'conflict' : 'unknown',
+      ...(rev !== undefined && { revision: rev }),
+    })
+  })
+  return status === 201
+    ? new Map(docs.flatMap(({ _id }, index) => rows[index]?.rev === undefined ? [] : [[_id, rows[index].rev]]))
+    : new Map()
 }
 
 /** Edits first revisions that were replaced. These edits must not take effect. */

@@ -8,6 +8,12 @@ const deletedMsMax = 60_000
 const createMs = 3000
 const awayMs = 1500
 const acknowledgementsMax = 2
+const replacedMsMax = 5000
+const pollMs = 100
+/** Entries of a leader without followers. */
+const replacedMax = 5
+/** The default, which every database keeps. */
+const purgedInfosLimit = 1000
 
 /**
  * The leader of the metadata log crashes when others have stored a change, before they learn that it is decided. The
@@ -40,7 +46,36 @@ export async function leaderChangeDrill(context: DrillContext): Promise<Findings
     if (status === 201 || status === 202) findings.push(...await lost(context, path))
     await remove(context, path)
   }
+  await replaceEntries(context)
   return findings
+}
+
+/**
+ * The leader appends more entries than the next leader when it is cut off. It crashes when these have been replaced,
+ * and starts with what is on its disk.
+ */
+async function replaceEntries({ database, dice, world }: DrillContext): Promise<void> {
+  const leader = world.nodes.find(node => node.inside?.control.leader() === node.name)
+  if (leader === undefined) return
+  const others = world.nodes.filter(node => node !== leader)
+  world.partition([leader.number], others.map(({ number }) => number))
+  const requests = Array.from({ length: dice.integer(2, replacedMax) }, () =>
+    world.send(leader.number, 'PUT', `/${database}/_purged_infos_limit`, purgedInfosLimit, { timeoutMs: createMs }))
+  await world.eventually('another leader', leaderMsMax, async () =>
+    others.some(node => node.inside?.control.leader() === node.name) ? null : 'none yet')
+  world.moments.onAcknowledged(node => {
+    if (node !== leader) return
+    world.moments.cancel()
+    world.crash(leader.number)
+  })
+  world.heal()
+  await Promise.all(requests)
+  // It acknowledges nothing when it gets a snapshot instead.
+  for (const endMs = world.nowMs + replacedMsMax; leader.running && world.nowMs < endMs;) await world.sleep(pollMs)
+  world.moments.cancel()
+  if (leader.running) world.crash(leader.number)
+  await world.start(leader.number)
+  await world.ready()
 }
 
 function breakLinks({ dice, world }: DrillContext, leader: number): void {

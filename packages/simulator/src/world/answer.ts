@@ -28,6 +28,7 @@ export interface Request {
   readonly json?: unknown
   /** A body that is sent instead of `json`. */
   readonly content?: Content
+  readonly headers?: Readonly<Record<string, string>>
   /** Milliseconds after which the client stops waiting. */
   readonly timeoutMs?: number
   /**

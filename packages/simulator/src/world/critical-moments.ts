@@ -3,6 +3,9 @@ import type { ShardId, ShardReplica } from '@sectional/core'
 import type { NodeObserver, SimulatedNode } from './simulated-node.ts'
 import { withChanges } from './with-changes.ts'
 
+/** The id of the calls by which a replica pulls changes from another one. */
+const pullRequest = 'anti-entropy-pull'
+
 /**
  * Lets a fault happen at a moment that random faults rarely meet: after a replica has stored an edit on its disk and
  * before anybody is told, or between two pages of a list.
@@ -15,6 +18,11 @@ export class CriticalMoments implements NodeObserver {
   #leading: ((node: SimulatedNode) => void) | undefined
   #examined = 0
   #paged: ((node: SimulatedNode) => void) | undefined
+  #sending: { readonly reader: SimulatedNode; readonly act: (node: SimulatedNode) => void } | undefined
+  #scanned: { readonly node: SimulatedNode; readonly act: () => void } | undefined
+  #storing: {
+    readonly node: SimulatedNode; readonly generation: number; readonly begin: () => void; readonly end: () => void
+  } | undefined
   readonly #watched = new WeakMap<ShardReplica, ShardReplica>()
   readonly #replicas = new Map<string, ShardReplica>()
 
@@ -26,6 +34,21 @@ export class CriticalMoments implements NodeObserver {
   /** `act` is called once, with the node whose replica has just sent the first page of a list of documents. */
   oncePaged(act: (node: SimulatedNode) => void): void {
     this.#paged = act
+  }
+
+  /** `act` is called once, with a node other than the reader that has begun to send content of an attachment. */
+  onceSending(reader: SimulatedNode, act: (node: SimulatedNode) => void): void {
+    this.#sending = { reader, act }
+  }
+
+  /** `act` is called once, when a replica of the node has sent the last changes that another one asked for. */
+  onceScanned(node: SimulatedNode, act: () => void): void {
+    this.#scanned = { node, act }
+  }
+
+  /** Calls `begin` before, and `end` after, a replica of the node stores revisions of a generation the first time. */
+  onceStoring(node: SimulatedNode, generation: number, begin: () => void, end: () => void): void {
+    this.#storing = { node, generation, begin, end }
   }
 
   /** `act` is called when a node has acknowledged new entries of the metadata log, before the leader is told. */
@@ -63,7 +86,7 @@ export class CriticalMoments implements NodeObserver {
   /** Forgets what was to happen on any node. */
   cancel(): void {
     this.#waiting.clear()
-    this.#paged = this.#acknowledged = this.#leading = undefined
+    this.#paged = this.#acknowledged = this.#leading = this.#scanned = this.#storing = this.#sending = undefined
   }
 
   /** Returns the replica that the node used last. Only drills that break a rule of the cluster on purpose call it. */
@@ -85,10 +108,46 @@ export class CriticalMoments implements NodeObserver {
         }
         return reply
       },
+      storeRevisions: async (request, context) => {
+        const storing = this.#storing
+        if (storing?.node !== node || !request.revisions.some(({ path }) => path.start === storing.generation)) {
+          return replica.storeRevisions(request, context)
+        }
+        this.#storing = undefined
+        storing.begin()
+        try {
+          return await replica.storeRevisions(request, context)
+        } finally {
+          storing.end()
+        }
+      },
+      scanChanges: (request, context) => context.requestId === pullRequest
+        ? this.#scanning(node, replica.scanChanges(request, context)) : replica.scanChanges(request, context),
       scanDocuments: (request, context) => this.#paging(node, replica.scanDocuments(request, context)),
+      blobs: withChanges(replica.blobs, {
+        readBlob: (request, context) => this.#sendingContent(node, replica.blobs.readBlob(request, context)),
+      }),
     })
     this.#watched.set(replica, watched)
     return watched
+  }
+
+  async *#sendingContent<Chunk>(node: SimulatedNode, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
+    for await (const chunk of chunks) {
+      yield chunk
+      if (this.#sending === undefined || this.#sending.reader === node) continue
+      const { act } = this.#sending
+      this.#sending = undefined
+      act(node)
+    }
+  }
+
+  async *#scanning<Page>(node: SimulatedNode, pages: AsyncIterable<Page>): AsyncGenerator<Page> {
+    yield* pages
+    if (this.#scanned?.node !== node) return
+    const { act } = this.#scanned
+    this.#scanned = undefined
+    act()
   }
 
   async *#paging<Page>(node: SimulatedNode, pages: AsyncIterable<Page>): AsyncGenerator<Page> {

@@ -280,7 +280,7 @@ export class SimulatedNode {
         : { type: 'application/json', text: JSON.stringify(request.json) },
     } = request
     const body = content && { body: content.text }
-    const headers = { ...administrator, ...(content && { 'content-type': content.type }) }
+    const headers = { ...administrator, ...request.headers, ...(content && { 'content-type': content.type }) }
     let answer: Answer = unknown
     const parts: Uint8Array[] = []
     try {

@@ -342,7 +342,7 @@ export class World {
 
   send(
     number: number, method: string, target: string, json?: unknown,
-    options: Pick<Request, 'content' | 'timeoutMs' | 'onDelivered' | 'onAnswered'> = {},
+    options: Pick<Request, 'content' | 'headers' | 'timeoutMs' | 'onDelivered' | 'onAnswered'> = {},
   ): Promise<Answer> {
     return this.node(number).send({ method, target, ...(json === undefined ? {} : { json }), ...options })
   }

@@ -8,11 +8,12 @@ import { FaultyDisks } from '../../src/faults/faulty-disks.ts'
 import { plantedBugs } from '../../src/planted/index.ts'
 import { Dice } from '../../src/world/dice.ts'
 import { World } from '../../src/world/world.ts'
+import { drillBugs } from './drill-bugs.ts'
 
 /** Runs a drill in a new cluster of three nodes. Returns its findings, or the text of the failure that it met. */
 async function findings(drill: string, seed: number, planted?: string): Promise<readonly string[]> {
   const dice = new Dice(seed)
-  const plant = plantedBugs.find(({ name }) => name === planted)?.plant()
+  const plant = [...plantedBugs, ...drillBugs].find(({ name }) => name === planted)?.plant()
   const world = new World({ seed, nodes: 3, seeds: 1, ...(plant && { plant }) })
   const disks = new FaultyDisks(world, dice.fork('disks'), { min: 0, max: 2 })
   new ConsensusRules(world, disks)
@@ -53,6 +54,8 @@ describe('drills', function () {
     ['writes-in-time', 'silence-is-waited-out'], ['older-disk', 'older-copy-unnoticed'],
     ['lost-writes', 'unnoticed-loss'], ['purged-everywhere', 'purge-without-ancestors'],
     ['no-false-absence', 'absent-without-asking'], ['contested-edits', 'no-catch-up'],
+    ['contested-edits', 'parent-always-known'], ['broken-list', 'content-from-the-start'],
+    ['leader-change', 'replaced-entries-stay'],
   ] as const) {
     it(`find a planted bug: ${name} finds ${bug}`, async () => {
       for (let seed = 1; seed <= 10; seed++) if ((await findings(name, seed, bug)).length > 0) return
