@@ -5,13 +5,14 @@
  */
 import { documentStoreName, ShardKeys } from '@sectional/server'
 import type { AttachmentRecord, DocumentEdit, ShardId, ShardReplica } from '@sectional/core'
-import { revisionHash, shardKey } from '@sectional/core'
+import { ReplicaError, revisionHash, shardKey } from '@sectional/core'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import { finalDatabase } from '../checkers/final-state.ts'
 import type { Findings } from '../checkers/final-state.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
 import type { FaultyDisks } from '../faults/faulty-disks.ts'
 import type { ModelledReplica } from '../models/modelled-replica.ts'
+import { all } from '../models/portrait.ts'
 import type { ReplicaWatch } from '../models/replica-watch.ts'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
@@ -30,6 +31,8 @@ const database = 'exercise'
 const foundMsMax = 120_000
 const replicasMax = 3
 const callsTogetherMax = 7
+/** Longer than a slow write, so that calls are decided between two batches in flight. */
+const pauseMsMax = 60
 const restMs = 1000
 /** Longer than the pause after which a replica looks at its disk again after a failed write. */
 const recoveredMs = 8000
@@ -66,6 +69,7 @@ export class ReplicaExercise {
     await this.#begin()
     await this.#bursts(dice.integer(2, 4))
     const steps = [() => this.#failedWrite(), () => this.#restart(), () => this.#rebuild()]
+    if (dice.chance(0.5)) steps.push(() => this.#forgottenPurge())
     if (dice.chance(0.3)) steps.push(() => this.#lateDocument())
     for (const step of dice.sample(steps, steps.length)) {
       const findings = await step()
@@ -116,9 +120,10 @@ export class ReplicaExercise {
     const replicas = new Map<SimulatedNode, ModelledReplica>()
     for (const each of this.#hosts) replicas.set(each, await this.#replica(each))
     const all = [...replicas.values()].map(({ shown }) => shown)
+    this.#calls.focus()
     await Promise.all(Array.from({ length: dice.integer(1, callsTogetherMax) }, async () => {
       const target = dice.chance(0.7) ? node : dice.pick(this.#hosts)
-      const pauseMs = dice.pick([0, 0, dice.between(0, 10)])
+      const pauseMs = dice.pick([0, 0, dice.between(0, 10), dice.between(0, pauseMsMax)])
       if (pauseMs > 0) await world.sleep(pauseMs)
       await this.#calls.one(replicas.get(target)!.shown, all, timeoutMs)
     }))
@@ -217,6 +222,30 @@ export class ReplicaExercise {
     if (found !== undefined && Buffer.compare(found, changed) === 0) node.disk.damage(documentStoreName, key, value)
     await (await this.#replica(node)).audit(dice)
     await this.#write(this.#id(`rebuilt${dice.seed()}`), { value: 1 })
+    return []
+  }
+
+  /** A document is purged, and the purge is soon forgotten. Readers that have not read it must learn of that. */
+  async #forgottenPurge(): Promise<Findings> {
+    const { dice } = this.#parts
+    await this.#audit()
+    const replicas = await Promise.all(this.#hosts.map(async node => (await this.#replica(node)).shown))
+    const [first] = replicas
+    const [document] = dice.sample(await documentsOf(first!), 1)
+    if (document === undefined) return []
+    const trees = await Promise.all(replicas.map(async replica =>
+      (await replica.openDocument({ id: document, body: false, tree: true }, { timeoutMs: callMs }))?.tree ?? []))
+    const purge = { uuid: `forgotten${dice.seed()}`, id: document, paths: trees.flat().map(({ path }) => path) }
+    await Promise.all(replicas.map(async replica => {
+      try {
+        await replica.purgeDocuments({ purges: [purge] }, { timeoutMs: callMs })
+        const { purgeSequence } = await replica.upkeep.replicaInfo({ timeoutMs: callMs })
+        await replica.trimPurges(purgeSequence, { timeoutMs: callMs })
+      } catch (error) {
+        if (!(error instanceof ReplicaError)) throw error
+      }
+    }))
+    await this.#audit()
     return []
   }
 
@@ -337,6 +366,12 @@ async function makeDocument(
   const edit = { ...made, id, revisionHash: revisionHash(made), ...(attachments && { attachments }) }
   const call = replica.updateDocuments({ edits: [edit], revsLimit: 1000, force: true }, { timeoutMs: callMs })
   await call.catch(() => {})
+}
+
+async function documentsOf(replica: ShardReplica): Promise<readonly string[]> {
+  const scan = { descending: false, body: false, leaves: false }
+  const rows = await all(replica.scanDocuments(scan, { timeoutMs: callMs }))
+  return rows.map(({ id }) => id).filter(id => !id.startsWith('_design/'))
 }
 
 async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,7 @@
 import type { ShardReplica } from '@sectional/core'
 import { all } from './portrait.ts'
-import { readCall, textOf } from './replica-contents.ts'
+import { textOf } from '../world/value-text.ts'
+import { readCall } from './replica-contents.ts'
 
 const bucketCount = 16
 

@@ -8,10 +8,12 @@ import type {
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import type { Clock, Store } from '@sectional/runtime'
 import type { Dice } from '../world/dice.ts'
+import { textOf } from '../world/value-text.ts'
 import type { BlobLeaseWatch } from './blob-lease-watch.ts'
+import { CopyReader } from './copy-reader.ts'
 import type { KnownDigests } from './known-digests.ts'
 import { drawQueries, feedContradiction, portraitOf } from './portrait.ts'
-import { documentText, leavesOf, loadReplica, readDocument, readReplica, textOf, textsOf } from './replica-contents.ts'
+import { documentText, leavesOf, loadReplica, readDocument, readReplica, textsOf } from './replica-contents.ts'
 import type { ReplicaContents } from './replica-contents.ts'
 
 export interface ModelledReplicaParts {
@@ -27,6 +29,8 @@ export interface ModelledReplicaParts {
   readonly digests: KnownDigests
   /** The content that the node has promised to keep. */
   readonly leases: BlobLeaseWatch
+  /** Whether the node has the content of an attachment. */
+  readonly hasContent: (hash: string) => boolean
   /** Runs after everything that the current event causes. */
   readonly afterEvent: (work: () => void) => void
   /** Whether the process of the replica still runs. */
@@ -78,6 +82,7 @@ export class ModelledReplica {
   readonly #open = new Set<Write>()
   readonly #waits = new Set<Wait>()
   readonly #dirty = new Set<string>()
+  readonly #reader = new CopyReader()
 
   constructor(parts: ModelledReplicaParts) {
     this.#parts = parts
@@ -119,7 +124,7 @@ export class ModelledReplica {
     let contradiction
     try {
       found = await portraitOf(engine, queries)
-      contradiction = await feedContradiction(engine, dice)
+      contradiction = await feedContradiction(engine, dice) ?? await this.#reader.contradiction(engine)
     } catch {
       return false
     }
@@ -249,8 +254,17 @@ export class ModelledReplica {
       throw error
     }
     this.#open.delete(write)
+    if ((reply as { readonly kind?: string }).kind !== 'declined') this.#checkContents(verb, items)
     this.#answered(write, reply)
     return reply
+  }
+
+  /** A write that names content which the node lacks must fail. */
+  #checkContents(verb: string, items: NonNullable<WrittenThings['items']>): void {
+    const { fail, hasContent, name } = this.#parts
+    const lacking = items.flatMap(({ attachments = [] }) => attachments).find(({ blob }) => !hasContent(blob))
+    if (lacking === undefined) return
+    fail('kept-content', `${name} answers ${verb} with ${lacking.name}, but lacks its content ${lacking.blob}`)
   }
 
   #decide(write: Write, inModel: (model: MemoryShardReplica) => Promise<unknown>): void {

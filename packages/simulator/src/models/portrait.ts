@@ -1,7 +1,8 @@
 /** The answers of a replica to its reads, as texts that equal replicas have in common. */
 import type { IdBound, ShardReplica } from '@sectional/core'
 import type { Dice } from '../world/dice.ts'
-import { readCall, textOf } from './replica-contents.ts'
+import { textOf } from '../world/value-text.ts'
+import { readCall } from './replica-contents.ts'
 
 /** A read whose answers equal replicas have in common. */
 export interface Query { readonly name: string; ask(replica: ShardReplica): Promise<unknown> }

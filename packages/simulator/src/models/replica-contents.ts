@@ -1,8 +1,8 @@
 /** Reads everything that a replica answers about its documents, and loads it into a model. */
-import { asBuffer } from '@sectional/core'
 import type {
   Branch, CallContext, DocumentRevision, LocalDocument, PurgeRow, ReplicaInfo, ShardReplica,
 } from '@sectional/core'
+import { textOf } from '../world/value-text.ts'
 
 export interface DocumentContents {
   readonly branches: readonly Branch[]
@@ -102,20 +102,6 @@ export function documentText({ branches, leaves }: DocumentContents): string {
 
 function leavesText({ leaves }: DocumentContents): string {
   return textOf(leaves.map(({ purges, ...leaf }) => ({ ...leaf, ...(purges && { purges: purges.toSorted() }) })))
-}
-
-/** Returns the value as JSON, with bytes as text and members in the order of their names. */
-export function textOf(value: unknown): string {
-  return JSON.stringify(plain(value))
-}
-
-/** Converts bytes before `JSON.stringify` calls `toJSON` of a Buffer, which lists them as numbers. */
-function plain(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(plain)
-  if (value instanceof Uint8Array) return asBuffer(value).toString()
-  const members = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)
-  return Object.fromEntries(members.map(([name, member]) => [name, plain(member)]))
 }
 
 /** Returns a short description of a document for messages. */

@@ -11,6 +11,8 @@ import { ModelledReplica } from './modelled-replica.ts'
 import { textsOf } from './replica-contents.ts'
 import type { ReplicaContents } from './replica-contents.ts'
 
+const blobStoreName = 'attachments'
+
 interface Run { readonly node: SimulatedNode; readonly disk: MemoryDisk; readonly leases: BlobLeaseWatch }
 interface Predecessor { readonly run: Run; readonly modelled: ModelledReplica }
 
@@ -105,7 +107,7 @@ export class ReplicaWatch {
     const modelled: ModelledReplica = new ModelledReplica({
       engine, name, clock, partitioned, alive, fail, store: engine.records.store, prefix: engine.records.keys.prefix,
       digests: this.#digests,
-      leases: run.leases,
+      leases: run.leases, hasContent: hash => run.disk.blobs.blobs(blobStoreName).has(hash),
       afterEvent: work => { world.queue.schedule(0, 'replica model', work) },
       onFirstContents: contents => { void this.#compareWithBefore(place, name, before, run, contents, fail) },
     })

@@ -18,14 +18,16 @@ const body = Buffer.from('{}')
 async function modelledEngine(
   partitioned: boolean, change: (engine: ShardReplica) => Partial<ShardReplica> = () => ({}),
 ): Promise<{ modelled: ModelledReplica; findings: string[]; clock: ManualClock; close: () => Promise<void> }> {
-  const host = await openCopy(new MemoryDisk())
+  const disk = new MemoryDisk()
+  const host = await openCopy(disk)
   const engine = await host.create(shard, partitioned)
   const findings: string[] = []
   const clock = new ManualClock()
   const changed = changedReplica(engine, change(engine))
   const modelled = new ModelledReplica({
     engine: changed, store: engine.records.store, prefix: engine.records.keys.prefix, name: 'replica', clock,
-    partitioned, digests: new KnownDigests(), leases: new BlobLeaseWatch(clock), alive: () => true,
+    partitioned, digests: new KnownDigests(), leases: new BlobLeaseWatch(clock),
+    hasContent: hash => disk.blobs.blobs('attachments').has(hash), alive: () => true,
     afterEvent: work => { setImmediate(work) }, onFirstContents: () => {},
     fail: (rule, finding) => { findings.push(`${rule}: ${finding}`) },
   })
@@ -59,7 +61,8 @@ describe('a replica beside its model', () => {
         const { modelled, findings, close } = await modelledEngine(partitioned)
         const calls = new ReplicaCalls({ dice, partitioned, after: (_, work) => { setImmediate(work) } })
         for (let burst = 0; burst < 12; burst++) {
-          await Promise.all(Array.from({ length: dice.integer(1, 5) }, () => calls.one(modelled.shown, [])))
+          const { shown } = modelled
+          await Promise.all(Array.from({ length: dice.integer(1, 5) }, () => calls.one(shown, [shown])))
           expect(await modelled.audit(dice), 'audited').to.equal(true)
         }
         expect(findings, `seed ${seed}`).to.deep.equal([])
@@ -85,6 +88,35 @@ describe('a replica beside its model', () => {
     }))
     await modelled.shown.updateDocuments({ edits: [edit('a')], revsLimit: 9 }, { ...call, history: 'another' })
     expect(findings.join()).to.match(/^other-history: /)
+    await close()
+  })
+
+  it('is found to accept attachments without their content', async () => {
+    const { modelled, findings, close } = await modelledEngine(false, engine => ({
+      updateDocuments: ({ edits, ...request }, context) => engine.updateDocuments(
+        { ...request, edits: edits.map(({ attachments: _, ...rest }) => rest) }, context),
+    }))
+    const attachment = {
+      name: 'a', contentType: '', revpos: 1, digest: 'AAAAAAAAAAAAAAAAAAAAAA==', blob: '0'.repeat(64), length: 1,
+      encoding: 'identity' as const, storedLength: 1,
+    }
+    await writes(modelled, { ...edit('a'), attachments: [attachment] })
+    expect(findings.join()).to.match(/^kept-content: replica answers updateDocuments with a, /)
+    await close()
+  })
+
+  it('is found to let readers go on that have not read a forgotten purge', async () => {
+    const { modelled, findings, close } = await modelledEngine(false, engine => ({
+      scanChanges: ({ purges, ...request }, context) =>
+        engine.scanChanges({ ...request, ...(purges && request.since === 0 && { purges }) }, context),
+    }))
+    await writes(modelled, edit('a'))
+    await modelled.audit(new Dice(1))
+    const path = { start: 1, ids: [edit('a').revisionHash] }
+    await modelled.shown.purgeDocuments({ purges: [{ uuid: 'p', id: 'a', paths: [path] }] }, call)
+    await modelled.shown.trimPurges(1, call)
+    await modelled.audit(new Dice(1))
+    expect(findings.join()).to.match(/^replica-model: replica: a reader of all changes and purges since 1 has /)
     await close()
   })
 
