@@ -5,6 +5,7 @@ import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
 import { Exchange, pieceOf, plannedOutcome, requestOf } from './exchange.ts'
 import type { ExchangeOutcome, ExchangePlan } from './exchange.ts'
+import { RoundTrips } from './round-trips.ts'
 import { contentHash, exchangeShard, ServedExchanges } from './served-exchanges.ts'
 import { WatchedNetwork } from './watched-network.ts'
 
@@ -39,6 +40,7 @@ export class Exchanges {
   readonly #networks = new Map<SimulatedNode, WatchedNetwork>()
   readonly #exchanges = new Map<string, Exchange>()
   readonly #served: ServedExchanges
+  readonly #trips: RoundTrips
   #last = 0
   #linksLost = 0
   /** Whether somebody on the path alters frames, so that nodes find the protocol broken. */
@@ -49,9 +51,11 @@ export class Exchanges {
     this.#world = world
     const report = (rule: string, text: string): void => world.fail('safety', rule, text)
     this.#served = new ServedExchanges({ exchange: id => this.#exchanges.get(id), report })
+    this.#trips = new RoundTrips(world, node => this.networkOf(node))
     world.observers.add({ network: (node, network) => {
       const watched = new WatchedNetwork({
-        node, network, report, nowMs: () => world.nowMs,
+        node, network, report, nowMs: () => world.nowMs, trips: this.#trips,
+        openEnds: watching => this.#runs(watching) ? world.hub.endsOf(node.host).length : 0,
         own: (at, shard, from) => shard.incarnation === exchangeShard.incarnation
           ? this.#served.replica(at, from)
           : undefined,
@@ -66,6 +70,8 @@ export class Exchanges {
       }
     }
   }
+
+  get trips(): RoundTrips { return this.#trips }
 
   get count(): number { return this.#exchanges.size }
 

@@ -29,6 +29,9 @@ const stopCallPauseMs = 2
 /** Milliseconds in which links stop with calls that wait for a change, and with a call that does not end. */
 const stopMsMax = 500
 const lateStopMsMax = 1500
+/** The delays of slow links, and how long a connection and its handshake take over them at most. */
+const slowMs = [20, 100, 300]
+const dialedMsMax = 1500
 
 /**
  * A node stops while others call it, and starts with small limits, which its peers and strangers then try. At the end
@@ -45,8 +48,22 @@ export async function limitedNodeDrill(context: LinkDrillContext): Promise<void>
   await Promise.all([
     stalledStreams(context), unreadingPeer(world, node).then(() => manyHandshakes(world, node, unfinishedMax)),
   ])
-  await world.stop(node.number)
+  await stopWhileDialing(context)
   await startWith(context, undefined)
+}
+
+/** A node stops while it, or one of the others, opens a connection over a slow link. Nothing stays open. */
+async function stopWhileDialing({ dice, node, others, world }: LinkDrillContext): Promise<void> {
+  for (const other of others) {
+    const ms = dice.pick(slowMs)
+    world.slow(node.number, other.number, ms)
+    world.slow(other.number, node.number, ms)
+    world.kill(node.number, other.number)
+  }
+  await world.sleep(dice.between(0, dialedMsMax))
+  await world.stop(node.number)
+  world.heal()
+  await world.lateFrames()
 }
 
 async function startWith(context: LinkDrillContext, limits: SimulatedNode['linkLimits']): Promise<void> {

@@ -12,6 +12,8 @@ const pollMs = 250
 /** Share of the runs that watch idle links, for longer than a silent link lasts. */
 const lastShare = 0.2
 const idleMs = 6000
+/** Share of the runs in which messages between two nodes exceed 1 MiB several times. */
+const largeShare = 0.2
 const suspendedMs = 60_000
 
 export interface LinkWorkloadParts {
@@ -56,8 +58,17 @@ export class LinkWorkload {
       const [from, to] = dice.sample(world.nodes, 2) as [SimulatedNode, SimulatedNode]
       return exchanges.make(from, to, drawPlan(dice), 'calm')
     }))
+    await this.#roundTrips()
     links.checkSilent()
     if (dice.chance(lastShare)) await this.#linksLast()
+  }
+
+  /** All that calls and messages between two nodes have arrives unchanged. */
+  async #roundTrips(): Promise<void> {
+    const { world, dice, exchanges: { trips } } = this.#parts
+    const drawn = dice.fork('round trips')
+    const [from, to] = drawn.sample(world.nodes, 2) as [SimulatedNode, SimulatedNode]
+    await trips.make(from, to, drawn, drawn.chance(largeShare))
   }
 
   /** Idle links stay open, also when all machines are suspended. */

@@ -1,15 +1,22 @@
 import type {
-  ControlPeer, ForeignContact, IndexReplica, PeerHandlers, PeerIdentity, PeerNetwork, ShardId, ShardReplica,
+  ControlPeer, ForeignContact, IndexReplica, PeerHandlers, PeerIdentity, PeerNetwork, RaftMessage, ShardId, ShardPeer,
+  ShardReplica,
 } from '@sectional/core'
 import type { SimulatedNode } from '../world/simulated-node.ts'
+import { roundTripIncarnation } from './round-trips.ts'
+import type { RoundTrips } from './round-trips.ts'
 
 export interface WatchedNetworkParts {
   readonly node: SimulatedNode
   readonly network: PeerNetwork
   /** Returns the replica that answers for a shard of the simulator itself; undefined: the shard is the node's. */
   readonly own: (network: WatchedNetwork, shard: ShardId, from: PeerIdentity) => ShardReplica | undefined
+  /** Calls of the simulator itself on any shard or on the control of a node. */
+  readonly trips: RoundTrips
   readonly report: (rule: string, text: string) => void
   readonly nowMs: () => number
+  /** Returns how many connections the process has. */
+  readonly openEnds: (network: WatchedNetwork) => number
 }
 
 /** The links of one process, which must keep the contract of `PeerNetwork`. */
@@ -40,11 +47,11 @@ export class WatchedNetwork implements PeerNetwork {
       control: from => this.#watched(handlers.control(from), from),
       replica: (shard, from) => {
         this.#checkRunning(`a call of a replica from ${from.node}`)
-        return this.#parts.own(this, shard, from) ?? handlers.replica(shard, from)
+        return this.#trip(shard)?.replica ?? this.#parts.own(this, shard, from) ?? handlers.replica(shard, from)
       },
       indexes: shard => {
         this.#checkRunning('a call of an index')
-        return handlers.indexes(shard)
+        return this.#trip(shard)?.indexes ?? handlers.indexes(shard)
       },
     })
   }
@@ -54,6 +61,8 @@ export class WatchedNetwork implements PeerNetwork {
     const stopped = this.#network.stop()
     this.#stopped = true
     await stopped
+    const open = this.#parts.openEnds(this)
+    if (open > 0) this.#report('stopping-nodes', `has ${open} connections although its links have stopped`)
     this.stopTookMs = this.#parts.nowMs() - startMs
   }
 
@@ -89,20 +98,20 @@ export class WatchedNetwork implements PeerNetwork {
   indexes(node: string, shard: ShardId): IndexReplica { return this.#network.indexes(node, shard) }
 
   #watched(peer: ControlPeer, from: PeerIdentity): ControlPeer {
-    return {
-      status: context => peer.status(context),
-      join: (request, context) => peer.join(request, context),
-      propose: (command, context) => peer.propose(command, context),
-      ask: (request, context) => peer.ask(request, context),
-      designChanged: (incarnation, context) => peer.designChanged(incarnation, context),
-      sendRaft: message => {
+    return Object.assign(this.#parts.trips.control(this.node, peer), {
+      sendRaft: (message: RaftMessage) => {
+        if (this.#parts.trips.receive(message)) return
         if (message.from !== from.node || from.clusterId === null) {
           this.#report('consensus-senders', `took a message of ${message.from} from ${from.node}, which is `
             + `${from.clusterId === null ? 'no member' : 'another node'}`)
         }
         peer.sendRaft(message)
       },
-    }
+    })
+  }
+
+  #trip({ incarnation }: ShardId): ShardPeer | undefined {
+    return incarnation.startsWith(roundTripIncarnation) ? this.#parts.trips.served(this.node) : undefined
   }
 
   #checkCluster({ node, clusterId }: PeerIdentity): void {
