@@ -25,9 +25,12 @@ export interface ViewRangeOptions {
 /**
  * Returns the ranges of an index that a query reads, in the order of the answer.
  *
+ * A range that is the wrong way round is refused in ascending direction. In descending direction it is returned, and
+ * contains no row: clients often add `descending` to an ascending query without exchanging its keys.
+ *
  * @param encoder has the collation of the index
- * @throws ApiError `query_parse_error` for a range that is the wrong way round for the direction; `bad_request` for a
- * key that is too long or nested too deeply
+ * @throws ApiError `query_parse_error` for an ascending range that cannot contain a row; `bad_request` for a key that
+ * is too long or nested too deeply
  */
 export function viewRanges(options: ViewRangeOptions, encoder: SortKeyEncoder): readonly RowRange[] {
   const { key, keys, startKey = key, endKey = key, descending } = options
@@ -43,11 +46,11 @@ function keyRange(options: ViewRangeOptions, encoder: SortKeyEncoder): RowRange 
     key === undefined ? undefined : { key: prefix + encoder.encode(key), ...(id !== undefined && { id }), inclusive }
   const start = bound(startKey, startDocument, true)
   const end = bound(endKey, endDocument, inclusiveEnd)
-  const [first, last] = descending ? [end, start] : [start, end]
-  if (first !== undefined && last !== undefined && first.key > last.key) {
-    const reason = 'No rows can match your key range, reverse your start_key and end_key or set descending='
-    throw new ApiError('query_parse_error', `${reason}${!descending}`)
+  if (!descending && start !== undefined && end !== undefined && start.key > end.key) {
+    const reason = 'No rows can match your key range, reverse your start_key and end_key or set descending=true'
+    throw new ApiError('query_parse_error', reason)
   }
+  const [first, last] = descending ? [end, start] : [start, end]
   const lower = first ?? (partition === undefined ? undefined : { key: prefix, inclusive: true })
   const upper = last ?? (partition === undefined ? undefined : { key: afterKeysWith(prefix), inclusive: false })
   return { ...(lower && { lower }), ...(upper && { upper }) }

@@ -52,8 +52,8 @@ describe('the ranges of a view query', () => {
       fc.option(fc.constantFrom('', ...ids, 'd2x'), { nil: undefined }),
       fc.option(fc.constantFrom('', ...ids, 'd2x'), { nil: undefined }), fc.boolean(), fc.boolean(),
       (start, end, startDocument, endDocument, inclusiveEnd, descending) => {
+        fc.pre(descending || start === undefined || end === undefined || start <= end)
         const sign = descending ? -1 : 1
-        fc.pre(start === undefined || end === undefined || (end - start) * sign >= 0)
         const byId = (id: string, bound: string): number => (id < bound ? -1 : id > bound ? 1 : 0) * sign
         const listed = descending ? rows.toReversed() : rows
         const expected = listed.filter(({ key, id }) => {
@@ -106,11 +106,10 @@ describe('the ranges of a view query', () => {
     expect(query({ startDocument: 'd2', endDocument: 'd0' })).to.have.length(8)
   })
 
-  it('are refused when they are the wrong way round for the direction', () => {
-    expect(() => query({ startKey: 'b', endKey: 'a' })).to.throw(/No rows can match .* set descending=true$/)
+  it('are refused when an ascending range is the wrong way round, and empty when a descending one is', () => {
+    expect(() => query({ startKey: 'b', endKey: 'a' })).to.throw(/No rows can match your key range, reverse/)
       .with.property('error', 'query_parse_error')
-    expect(() => query({ startKey: 'a', endKey: 'b', descending: true })).to.throw(/.* set descending=false$/)
-      .with.property('error', 'query_parse_error')
+    expect(query({ startKey: 'a', endKey: 'b', descending: true })).to.deep.equal([])
     // The collation regards these two strings as equal, so that the range is not the wrong way round.
     expect(query({ startKey: 'e\u0301', endKey: '\u00e9' })).to.deep.equal([])
   })

@@ -70,7 +70,7 @@ export class IndexReading {
     const { descending, skip, limit } = query
     const ranges = query.keys === undefined
       ? [this.#range(query)]
-      : (descending ? query.keys.toReversed() : query.keys)
+      : (descending && query.groupLevel === null ? query.keys.toReversed() : query.keys)
         .map(key => this.#range({ ...query, startKey: key, endKey: key, inclusiveEnd: true }))
     return {
       index: indexId(definition), through: 'newest', ranges, descending, skip, ...(limit !== null && { limit }),

@@ -24,14 +24,14 @@ export function naiveRows({ map }: SwarmView, documents: readonly MappedBody[]):
   return rows.sort((a, b) => compareJson(a.key, b.key) || compareUtf8(a.id, b.id) || compareJson(a.value, b.value))
 }
 
-type RangeQuery = Pick<SwarmQuery, 'keys' | 'startKey' | 'endKey' | 'inclusiveEnd' | 'descending'>
+type RangeQuery = Pick<SwarmQuery, 'keys' | 'startKey' | 'endKey' | 'inclusiveEnd' | 'descending' | 'groupLevel'>
 
 /** Returns the rows that a query selects, in the order of its answer, for each of its keys or for its only range. */
 function ranges(rows: readonly NaiveRow[], query: RangeQuery): readonly (readonly NaiveRow[])[] {
-  const { keys, startKey, endKey, inclusiveEnd, descending } = query
+  const { keys, startKey, endKey, inclusiveEnd, descending, groupLevel } = query
   const directed = descending ? rows.toReversed() : rows
   if (keys !== undefined) {
-    const ordered = descending ? keys.toReversed() : keys
+    const ordered = descending && groupLevel === null ? keys.toReversed() : keys
     return ordered.map(key => directed.filter(row => compareJson(row.key, key) === 0))
   }
   const sign = descending ? -1 : 1
