@@ -19,12 +19,17 @@ export function isNamed(useIndex: UseIndex | null, { ddoc, name }: JsonIndex): b
   return useIndex !== null && useIndex.ddoc === ddoc && (useIndex.name ?? name) === name
 }
 
-/** Whether each document of the result has a row. Documents without a field of the sort are not in the result. */
+/**
+ * Whether each document of the result has a row, with the fields that the query sees. Documents without a field of the
+ * sort are not in the result. Rows always have the `_conflicts` of a document.
+ */
 export function hasAllMatches(
-  { sort }: PlannedQuery, { required }: SelectorFields, { fields }: JsonIndex,
+  { sort, conflicts }: PlannedQuery, { required }: SelectorFields, { fields }: JsonIndex,
 ): boolean {
   return fields.every(({ name }) =>
-    required.has(name) || name === '_id' || name === '_rev' || sort.some(sorted => sorted.name === name))
+    (required.has(name) || name === '_id' || name === '_rev' || sort.some(sorted => sorted.name === name))
+    // Bodies have no members whose names begin with `_`.
+    && (conflicts || !name.startsWith('_conflicts')))
 }
 
 /**

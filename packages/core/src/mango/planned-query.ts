@@ -33,7 +33,7 @@ export interface PlannedQuery {
   readonly useIndex: UseIndex | null
   /** Whether another index, or all documents, may be read when `useIndex` cannot be used, or is null. */
   readonly allowFallback: boolean
-  /** Whether the answer has the members `_conflicts`. */
+  /** Whether the selector sees `_conflicts`, and the answer has them. */
   readonly conflicts: boolean
   /** The partition whose documents are asked for; null: those of the whole database. */
   readonly partition: string | null

@@ -11,7 +11,7 @@ export interface StoredDocument {
   /** JSON object text, as stored. */
   readonly body: Uint8Array
   readonly attachments?: readonly AttachmentRecord[]
-  /** All leaves, winner first, if the selector sees `_conflicts`. */
+  /** All leaves, winner first, if the selector or the index sees `_conflicts`. */
   readonly leaves?: readonly Leaf[]
 }
 

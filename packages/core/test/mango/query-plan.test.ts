@@ -75,6 +75,14 @@ describe('a plan', () => {
     expect(serves(['d', 'c'], ['c'])).to.equal(false)
   })
 
+  it('reads an index of conflicts only for a query that sees them', () => {
+    const byConflicts = index('c', ['a', '_conflicts'])
+    const asked = { a: 1, _conflicts: { $exists: true } }
+    expect(plan(query(asked, { conflicts: true }), [byConflicts]).index).to.equal(byConflicts)
+    const unseen = plan(query(asked, { fields: ['_conflicts'] }), [byConflicts])
+    expect([unseen.index, unseen.covering]).to.deep.equal([null, false])
+  })
+
   it('suggests an index with which the query no longer reads all documents', () => {
     fc.assert(fc.property(selector, sort, fc.boolean(), (written, sorted, allowFallback) => {
       const asked = query(written, { sort: sorted, allowFallback })

@@ -15,7 +15,7 @@ export interface QueryIndexerParts {
 
 const noRows: MappedDocument = { rows: [] }
 /** Is changed when equal definitions give other rows or encodings of them. */
-const encodingVersion = 1
+const encodingVersion = 2
 /** The number of documents of one call on which the partial filter may take too long. The next one ends the build. */
 const slowDocumentsMax = 10
 
@@ -91,7 +91,8 @@ function rowMaker(definition: IndexDefinition, budget: PatternBudget): ReturnTyp
 
 function stored({ id, leaves, body, attachments }: ChangeRow): StoredDocument {
   const { revision } = leaves[0]!
-  return attachments === undefined ? { id, revision, body: body! } : { id, revision, body: body!, attachments }
+  const document = { id, revision, body: body!, leaves }
+  return attachments === undefined ? document : { ...document, attachments }
 }
 
 function failure(error: unknown): string {

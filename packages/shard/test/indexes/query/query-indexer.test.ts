@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import {
   Aggregation, decodeReduced, decodeViewGroup, indexId, parseAggregateQuery, partitionPrefix, ReplicaError,
   rootCollationVersion, SortKeyEncoder,
-  type IndexDefinition, type RowRange,
+  type FindRequest, type IndexDefinition, type RowRange,
 } from '@sectional/core'
 import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
 import { JavaScriptIndexer } from '../../../src/indexes/javascript/javascript-indexer.ts'
 import { viewReduceAgain } from '../../../src/indexes/javascript/reduce-again.ts'
 import { QueryIndexer } from '../../../src/indexes/query/query-indexer.ts'
-import { collect, context } from '../../shard-world.ts'
+import { collect, context, json } from '../../shard-world.ts'
 import { indexOn, QueryWorld } from './query-world.ts'
 
 const encoder = new SortKeyEncoder('root')
@@ -87,6 +87,26 @@ describe('an index of the kind query', () => {
     const source = { kind: 'index', index: indexId(definition), through: 0, ranges: [{ lower }] } as const
     const found = (await world.find({ source })).filter(row => row.kind === 'found')
     expect(found.map(({ id }) => id)).to.deep.equal(['p:1', 'q:1'])
+  })
+
+  it('of conflicts finds the same documents as a scan, as conflicts come and go', async () => {
+    const definition = indexOn(['_conflicts'])
+    const found = async (): Promise<readonly string[]> => {
+      await world.build(definition)
+      const sources: readonly FindRequest['source'][] =
+        [{ kind: 'documents' }, { kind: 'index', index: indexId(definition), through: 0, ranges: [{}] }]
+      return Promise.all(sources.map(async source => {
+        const rows = await world.find({ source, selector: '{"_conflicts":{"$exists":true}}', documents: 'leaves' })
+        return rows.map(row => row.kind === 'found' ? row.id : '').join('')
+      }))
+    }
+    await world.write({ torn: { n: 1 }, whole: { n: 2 } })
+    expect(await found()).to.deep.equal(['', ''])
+    const conflict = { id: 'torn', path: { start: 1, ids: ['0'] }, deleted: false, body: json({}) }
+    await world.replica.storeRevisions({ revisions: [conflict], revsLimit: 10, external: true }, context)
+    expect(await found()).to.deep.equal(['torn', 'torn'])
+    await world.change('torn', null)
+    expect(await found()).to.deep.equal(['', ''])
   })
 
   it('counts the rows of ranges and groups', async () => {
