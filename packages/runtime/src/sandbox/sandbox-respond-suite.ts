@@ -42,6 +42,18 @@ export function respondTests(opened: () => Sandbox): void {
         { headers: { 'X-A': 'start', 'X-B': 'returned' }, code: 404, body: 'a1bc' })
     })
 
+    it('start with headers in a show function, and with the members of a response in a list function', async () => {
+      const source = `() => {
+        start({ 'X-A': 'start', 'X-B': 'start' })
+        send('a')
+        return { body: 'b', headers: { 'X-B': 'returned', 'X-C': 'returned' } }
+      }`
+      assert.deepEqual(await responseOf(source),
+        { headers: { 'X-A': 'start', 'X-B': 'start', 'X-C': 'returned' }, body: 'ab' })
+      assert.deepEqual(await responseOf(source, { rows: [] }),
+        { headers: { 'X-B': 'returned', 'X-C': 'returned' }, 'X-A': 'start', 'X-B': 'start', body: 'ab' })
+    })
+
     it('send the parts of what they provide after what they return', async () => {
       const source = `() => {
         provides('text', () => { send('4'); return '5' })

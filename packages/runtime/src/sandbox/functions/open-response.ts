@@ -1,6 +1,8 @@
 import type { MediaTypes, Offer } from './media-types.ts'
 import type { RespondCall } from './respond-text.ts'
 
+interface ReturnedMembers { readonly headers?: object; readonly [name: string]: unknown }
+
 /**
  * The response that a show or list function is making. The source text of this class is evaluated inside the context of
  * a design document, like the functions of `environment.ts`. A design document that replaces built-in functions changes
@@ -76,14 +78,24 @@ export class OpenResponse {
     const { argumentList, isList } = this.#call
     const result = invoke(called, argumentList)
     // What the function returned is sent before what `provides` functions send.
-    let made = this.#merged({}, isList ? result : this.#shown(result))
+    let made: ReturnedMembers = this.#merged({}, isList ? result : this.#shown(result))
     const selected = this.#offers.length > 0 ? this.#mediaTypes.select(this.#offers, argumentList[1]) : undefined
     if (selected !== undefined) made = this.#merged(made, invoke(selected.render, []))
-    const { headers, code } = Object(this.#started) as { readonly headers?: object; readonly code?: unknown }
-    const response = { code, ...made, headers: { ...headers, ...(made as { readonly headers?: object }).headers } }
+    const response = this.#opened(made, isList)
     if (selected === undefined) return { ...response, body: this.#body || undefined }
     const typed = { 'Content-Type': selected.mediaType, ...response.headers }
     return { ...response, headers: typed, body: this.#body || undefined }
+  }
+
+  /**
+   * Adds what `start` received. As in CouchDB, it is a response object in list functions, and an object of headers in
+   * show functions, which also may have the members `code` and `headers` of a response object.
+   */
+  #opened(made: ReturnedMembers, isList: boolean): ReturnedMembers {
+    const { headers, code, body, json, base64, stop, ...others } =
+      Object(this.#started) as Readonly<Record<string, unknown>>
+    const all = { ...headers as object | undefined, ...made.headers }
+    return isList ? { ...others, code, ...made, headers: all } : { code, ...made, headers: { ...all, ...others } }
   }
 
   /** Returns the result of a show function. As in CouchDB, 0 and false are none, and other such values an error. */
@@ -94,7 +106,7 @@ export class OpenResponse {
   }
 
   /** Adds what a function returned: a text to the body, the members of an object to the response object. */
-  #merged(response: object, returned: unknown): object {
+  #merged(response: ReturnedMembers, returned: unknown): ReturnedMembers {
     if (returned === undefined || returned === null) return response
     if (typeof returned !== 'object') {
       this.send(returned)
@@ -104,6 +116,6 @@ export class OpenResponse {
     if (typeof body === 'string') this.send(body)
     else if (body !== undefined && body !== null) throw new TypeError('The body of a response is a text.')
     if (typeof headers !== 'object') throw new TypeError('The headers of a response are an object.')
-    return { ...response, ...members, headers: { ...(response as { readonly headers?: object }).headers, ...headers } }
+    return { ...response, ...members, headers: { ...response.headers, ...headers } }
   }
 }
