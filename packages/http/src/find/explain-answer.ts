@@ -1,5 +1,5 @@
 /** The answer of `_explain`. */
-import { selectorFields, selectorJson, type Selector } from '@sectional/core'
+import { selectorFields, selectorJson, shownRange, type Selector } from '@sectional/core'
 import type { RequestContext } from '../request/request-context.ts'
 import { adviceOf } from './advice.ts'
 import type { FindPlan } from './find-plan.ts'
@@ -71,10 +71,11 @@ function hintsOf(selector: Selector): object {
   }
 }
 
-/** The query of the index as CouchDB describes it. The bounds of ranges are not shown: they are binary sort keys. */
-function viewArguments({ partition, stable, update, conflicts }: FindRequest, plan: FindPlan): object {
+/** The query of the index as CouchDB describes it, with one range of keys. What is read may be several parts of it. */
+function viewArguments({ selector, partition, stable, update, conflicts }: FindRequest, plan: FindPlan): object {
+  const { start, end } = shownRange(selector, plan.index?.fields ?? null, plan.descending)
   return {
     include_docs: !plan.covering, view_type: 'map', reduce: false, partition: partition ?? null,
-    direction: plan.descending ? 'rev' : 'fwd', stable, update, conflicts,
+    start_key: start, end_key: end, direction: plan.descending ? 'rev' : 'fwd', stable, update, conflicts,
   }
 }

@@ -231,6 +231,24 @@ describe('_find', () => {
     expect(lastQuery()).to.not.have.property('sort')
   })
 
+  it('is explained with the range of keys that is read', async () => {
+    const rangeOf = async (selector: object, options: object = {}): Promise<unknown> => {
+      const { mrargs } = (await find({ selector, ...options }, '/db/_explain')).json
+      return [mrargs.start_key, mrargs.end_key]
+    }
+    expect(await rangeOf({ a: 1 })).to.deep.equal([null, '<MAX>'])
+    expect(await rangeOf({ _id: { $gt: 'x', $lte: 'y' } })).to.deep.equal(['x', 'y'])
+    expect(await rangeOf({ _id: 'x' }, { sort: [{ _id: 'desc' }] })).to.deep.equal(['x', 'x'])
+    await node.during(node.post('/db/_index', { index: { fields: ['a', 'b'] } }))
+    const present = { b: { $exists: true } }
+    expect(await rangeOf({ a: 1, ...present })).to.deep.equal([[1], [1, '<MAX>']])
+    expect(await rangeOf({ a: { $gt: 1 }, b: { $gte: 'x', $lt: 'z' } })).to.deep.equal([[1, 'x'], ['<MAX>']])
+    expect(await rangeOf({ $and: [{ a: { $lt: 9 } }, { a: { $lt: 5 } }, present] })).to.deep.equal([[], [5, '<MAX>']])
+    expect(await rangeOf({ a: { $beginsWith: 'x' }, ...present })).to.deep.equal([['x'], ['x\uffff', '<MAX>']])
+    expect(await rangeOf({ a: { $gt: 2 }, ...present }, { sort: [{ a: 'desc' }] })).to.deep.equal([['<MAX>'], [2]])
+    expect(await rangeOf({ a: { $gt: 9, $lt: 3 }, ...present })).to.deep.equal([null, null])
+  })
+
   it('reads a second index when that saves many documents, and says why or why not', async () => {
     for (const name of ['a', 'b', 'c']) {
       await node.during(node.post('/db/_index', { index: { fields: [name] }, ddoc: name, name }))
