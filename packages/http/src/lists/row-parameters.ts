@@ -51,15 +51,15 @@ function defaults(): RowParameters {
  * Reads the parameters of a GET or POST. The query string overrides the body, except that `keys` of the body take
  * precedence.
  *
- * @param keysName how the error calls `keys` of the body that are not an array
+ * @param keysName how the error calls `keys` of the body that are not an array; null: they are no error here
  * @throws ApiError `query_parse_error` for values of the wrong type, `invalid_json`, `illegal_partition`; `bad_request`
  * for `keys` of the body that are not an array
  */
 export function rowParameters(
-  query: Query, body: JsonObject | null, keysName: 'member' | 'body member',
+  query: Query, body: JsonObject | null, keysName: 'member' | 'body member' | null,
 ): RowParameters {
   const keysInBody = body?.['keys']
-  if (keysInBody !== undefined && !Array.isArray(keysInBody)) {
+  if (keysName !== null && keysInBody !== undefined && !Array.isArray(keysInBody)) {
     throw new ApiError('bad_request', `\`keys\` ${keysName} must be an array.`)
   }
   const parameters = defaults()

@@ -23,7 +23,7 @@ import { httpDeclarations } from '../settings/http-options.ts'
 import { documentRowTexts, readListRows, viewRowTexts, type ListRows } from '../views/list-rows.ts'
 import { documentsFingerprint, openView, prepareQuery, viewHead } from '../views/view-answer.ts'
 import { openDefinition, queriedView } from '../views/view-definitions.ts'
-import { viewParameters } from '../views/view-parameters.ts'
+import { listedViewParameters } from '../views/view-parameters.ts'
 
 /** The methods of views and lists. */
 export const viewMethods = 'GET,POST,HEAD'
@@ -87,7 +87,7 @@ async function viewSource(
 ): Promise<RowSource> {
   const definition = await openDefinition(design, view, request, services)
   const queried = queriedView(definition, undefined, services)
-  const parameters = { ...viewParameters(request.query, body, queried), attachments: false }
+  const parameters = { ...listedViewParameters(request.query, body, queried), attachments: false }
   const documents = request.method === 'GET' && parameters.includeDocs && await documentsFingerprint(request, services)
   const opened = await openView(await prepareQuery(definition, parameters, services), request, services)
   const { answer } = opened

@@ -55,6 +55,18 @@ export function viewParameters(query: Query, body: JsonObject | null, view: Quer
 }
 
 /**
+ * Reads the parameters of a GET or POST for a list function. As in CouchDB, which is less strict with a view alone, one
+ * key must not be combined with another range, and reduced rows of it need an exact group.
+ *
+ * @throws ApiError `query_parse_error`, `illegal_partition`
+ */
+export function listedViewParameters(
+  query: Query, body: JsonObject | null, view: QueriedView,
+): Readonly<ViewParameters> {
+  return finish(rowParameters(query, body, null), view, true)
+}
+
+/**
  * Reads the parameters of one of the `queries` of a body (`rowQueries`), which override the query string.
  *
  * @throws ApiError `query_parse_error`, `bad_request`, `illegal_partition`
@@ -67,7 +79,7 @@ export function viewQueryParameters(query: Query, member: unknown, view: Queried
  * Checks the parameters in the order of CouchDB, because clients compare the reason when several are wrong. Lists all
  * members, since to spread them takes longer than to read the parameters.
  */
-function finish(parameters: RowParameters, view: QueriedView): Readonly<ViewParameters> {
+function finish(parameters: RowParameters, view: QueriedView, isListed = false): Readonly<ViewParameters> {
   const {
     startId: startDocument, endId: endDocument, inclusiveEnd, descending, skip, includeDocs, conflicts, attachments,
     encodingInfo, updateSequence, sorted,
@@ -75,9 +87,9 @@ function finish(parameters: RowParameters, view: QueriedView): Readonly<ViewPara
   const isReduced = view.hasReduce && parameters.reduce !== false
   const limit = boundedLimit(parameters.limit, view.limitMax)
   const groupLevel = groupLevelOf(parameters)
-  if (isReduced) checkGroups(parameters, groupLevel)
+  if (isReduced) checkGroups(parameters, groupLevel, isListed)
   else checkUnreduced(parameters)
-  const { keys, startKey, endKey } = selectionOf(parameters)
+  const { keys, startKey, endKey } = selectionOf(parameters, isListed)
   if (!isReduced) checkUngrouped(parameters)
   else if (includeDocs) throw new ApiError('query_parse_error', '`include_docs` is invalid for reduce')
   const { stable, update } = freshnessOf(parameters)
@@ -90,20 +102,23 @@ function finish(parameters: RowParameters, view: QueriedView): Readonly<ViewPara
 }
 
 /** A single key is a range. */
-function selectionOf(parameters: RowParameters): Pick<ViewParameters, 'keys' | 'startKey' | 'endKey'> {
+function selectionOf(
+  parameters: RowParameters, isListed: boolean,
+): Pick<ViewParameters, 'keys' | 'startKey' | 'endKey'> {
   const { keys, start, end } = parameters
-  if (keys === undefined || isSingle(keys)) return { keys: undefined, startKey: start?.key, endKey: end?.key }
+  const range = { keys: undefined, startKey: start?.key, endKey: end?.key }
+  if (keys === undefined || (isSingle(keys) && !isListed)) return range
   if (!Array.isArray(keys)) return invalidKeys()
   checkKeysWithRange(keys, parameters)
-  return { keys, startKey: undefined, endKey: undefined }
+  return isSingle(keys) ? range : { keys, startKey: undefined, endKey: undefined }
 }
 
 function isSingle(keys: unknown): boolean {
   return Array.isArray(keys) && keys.length === 1
 }
 
-function checkGroups({ keys }: RowParameters, groupLevel: number | 'exact'): void {
-  if (groupLevel !== 'exact' && Array.isArray(keys) && !isSingle(keys)) {
+function checkGroups({ keys }: RowParameters, groupLevel: number | 'exact', isListed: boolean): void {
+  if (groupLevel !== 'exact' && Array.isArray(keys) && (isListed || !isSingle(keys))) {
     throw new ApiError('query_parse_error', 'Multi-key fetches for reduce views must use `group=true`')
   }
 }

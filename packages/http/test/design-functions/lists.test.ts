@@ -139,6 +139,24 @@ describe('a list function', () => {
     assert.equal((await list('keys/k?limit=2')).text, 'a;b;')
   })
 
+  it('refuses keys as CouchDB does, also a single one', async () => {
+    const refusal = ({ status, json }: Answer): unknown => [status, json.error, json.reason]
+    const grouping = 'Multi-key fetches for reduce views must use `group=true`'
+    const range = '`keys` is incompatible with `key`, `start_key` and `end_key`'
+    const post = (path: string, keys: unknown): Promise<Answer> =>
+      node.post(`/db/_design/d/_list/rows/${path}`, { keys })
+    for (const path of ['r', 'r?group_level=1']) {
+      assert.deepEqual(refusal(await post(path, ['a'])), [400, 'query_parse_error', grouping])
+    }
+    assert.deepEqual(refusal(await list('rows/r?keys=["a"]')), [400, 'query_parse_error', grouping])
+    assert.deepEqual(refusal(await list('rows/k?keys=["a"]&startkey="b"')), [400, 'query_parse_error', range])
+    for (const path of ['r', 'k']) {
+      assert.deepEqual(refusal(await post(path, 5)), [400, 'query_parse_error', '`keys` must be an array of strings.'])
+    }
+    assert.equal((await post('r?group=true', ['a'])).text, '[{"key":"a","value":1}]')
+    assert.equal((await list('keys/k?keys=["a"]')).text, 'a;')
+  })
+
   it('answers with an error when it fails, whatever it sent before', async () => {
     const error = async (path: string) => {
       const { status, json } = await list(path)
