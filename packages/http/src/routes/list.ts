@@ -22,8 +22,8 @@ import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
 import { documentRowTexts, readListRows, viewRowTexts, type ListRows } from '../views/list-rows.ts'
 import { documentsFingerprint, openView, prepareQuery, viewHead } from '../views/view-answer.ts'
-import { openDefinition, queriedView } from '../views/view-definitions.ts'
-import { listedViewParameters } from '../views/view-parameters.ts'
+import { findDefinition, queriedView } from '../views/view-definitions.ts'
+import { listedViewParameters, type QueriedView } from '../views/view-parameters.ts'
 
 /** The methods of views and lists. */
 export const viewMethods = 'GET,POST,HEAD'
@@ -85,11 +85,11 @@ interface RowSource {
 async function viewSource(
   design: string, view: string, body: JsonObject | null, request: RequestContext, services: Services,
 ): Promise<RowSource> {
-  const definition = await openDefinition(design, view, request, services)
-  const queried = queriedView(definition, undefined, services)
-  const parameters = { ...listedViewParameters(request.query, body, queried), attachments: false }
+  const definitionOf = await findDefinition(design, view, request, services)
+  const viewOf = (): QueriedView => queriedView(definitionOf(), undefined, services)
+  const parameters = { ...listedViewParameters(request.query, body, viewOf), attachments: false }
   const documents = request.method === 'GET' && parameters.includeDocs && await documentsFingerprint(request, services)
-  const opened = await openView(await prepareQuery(definition, parameters, services), request, services)
+  const opened = await openView(await prepareQuery(definitionOf(), parameters, services), request, services)
   const { answer } = opened
   return {
     state: [answer.fingerprint, parameters.updateSequence && answer.updateSequence(), documents],

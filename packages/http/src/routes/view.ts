@@ -9,7 +9,7 @@ import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { documentsFingerprint, openView, prepareQuery, type PreparedQuery } from '../views/view-answer.ts'
-import { openDefinition, queriedView } from '../views/view-definitions.ts'
+import { findDefinition, queriedView } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { Services } from '../services/services.ts'
 import { viewParameters, viewQueryParameters } from '../views/view-parameters.ts'
@@ -38,10 +38,11 @@ function pathInPartition(request: RequestContext): ViewPath {
 async function list(path: ViewPath, request: RequestContext, services: Services): Promise<void> {
   if (isDryRun(request)) return dryRun(path, request, services)
   const { design, view, partition } = path
+  const definitionOf = await findDefinition(design, view, request, services)
   const body = await listBody(request, services)
-  const definition = await openDefinition(design, view, request, services)
-  const parameters = viewParameters(request.query, body, queriedView(definition, partition, services))
-  const prepared = await prepareQuery(definition, request.head ? { ...parameters, limit: 0 } : parameters, services)
+  const parameters = viewParameters(request.query, body, () => queriedView(definitionOf(), partition, services))
+  const shown = request.head ? { ...parameters, limit: 0 } : parameters
+  const prepared = await prepareQuery(definitionOf(), shown, services)
   const documents = parameters.includeDocs ? await documentsFingerprint(request, services) : ''
   const opened = await openView(prepared, request, services)
   try {
@@ -82,9 +83,10 @@ async function queries(
 ): Promise<void> {
   const { turns } = services.runtime
   if (isDryRun(request)) throw new ApiError('bad_request', '`dry_run` is not possible with `queries`')
+  const definitionOf = await findDefinition(design, view, request, services)
   requireJsonType(request)
   const members = rowQueries(await readJsonObject(request, services))
-  const definition = await openDefinition(design, view, request, services)
+  const definition = definitionOf()
   const queried = queriedView(definition, partition, services)
   const all = await turns.map(members, member => viewQueryParameters(request.query, member, queried))
   const prepared: PreparedQuery[] = []

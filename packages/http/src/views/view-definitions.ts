@@ -17,12 +17,25 @@ import type { QueriedView } from './view-parameters.ts'
 export async function openDefinition(
   designName: string, viewName: string, request: RequestContext, services: Services,
 ): Promise<IndexDefinition> {
+  const definitionOf = await findDefinition(designName, viewName, request, services)
+  return definitionOf()
+}
+
+/**
+ * Like `openDefinition`, but returns a function that returns the definition. It throws the errors of `viewDefinition`,
+ * because in CouchDB other errors of a request come before those and after those of the design document.
+ *
+ * @throws ApiError as `currentDesignDocument`
+ */
+export async function findDefinition(
+  designName: string, viewName: string, request: RequestContext, services: Services,
+): Promise<() => IndexDefinition> {
   const { database } = request
   const document = await services.coordinator.designDocument(database, `_design/${designName}`)
   const cached = document && viewsOf(document, database).get(viewName)
-  if (cached) return cached
+  if (cached) return () => cached
   const current = await currentDesignDocument(designName, request, services)
-  return viewsOf(current, database).get(viewName) ?? viewDefinition(current.members, viewName, database)
+  return () => viewsOf(current, database).get(viewName) ?? viewDefinition(current.members, viewName, database)
 }
 
 /**

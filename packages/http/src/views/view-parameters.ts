@@ -44,26 +44,32 @@ export interface ViewParameters extends Pick<
 /**
  * Reads the parameters of a GET or POST.
  *
+ * @param viewOf is called when each parameter is valid for itself; its error comes before those of combinations
  * @throws ApiError `query_parse_error`, `bad_request`, `illegal_partition`
  */
-export function viewParameters(query: Query, body: JsonObject | null, view: QueriedView): Readonly<ViewParameters> {
+export function viewParameters(
+  query: Query, body: JsonObject | null, viewOf: () => QueriedView,
+): Readonly<ViewParameters> {
   if (body?.['queries'] !== undefined) {
     rowQueries(body)
     throw new ApiError('bad_request', 'The `queries` parameter is no longer supported at this endpoint')
   }
-  return finish(rowParameters(query, body, 'member'), view)
+  const parameters = rowParameters(query, body, 'member')
+  return finish(parameters, viewOf())
 }
 
 /**
  * Reads the parameters of a GET or POST for a list function. As in CouchDB, which is less strict with a view alone, one
  * key must not be combined with another range, and reduced rows of it need an exact group.
  *
+ * @param viewOf as for `viewParameters`
  * @throws ApiError `query_parse_error`, `illegal_partition`
  */
 export function listedViewParameters(
-  query: Query, body: JsonObject | null, view: QueriedView,
+  query: Query, body: JsonObject | null, viewOf: () => QueriedView,
 ): Readonly<ViewParameters> {
-  return finish(rowParameters(query, body, null), view, true)
+  const parameters = rowParameters(query, body, null)
+  return finish(parameters, viewOf(), true)
 }
 
 /**

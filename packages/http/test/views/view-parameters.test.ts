@@ -16,11 +16,11 @@ const defaults: ViewParameters = {
 }
 
 function ofGet(search: string, view = mapView): ViewParameters {
-  return viewParameters(Query.parse(search), null, view)
+  return viewParameters(Query.parse(search), null, () => view)
 }
 
 function ofPost(body: JsonObject, search = '', view = mapView): ViewParameters {
-  return viewParameters(Query.parse(search), body, view)
+  return viewParameters(Query.parse(search), body, () => view)
 }
 
 function ofQuery(member: unknown, search = '', view = mapView): ViewParameters {

@@ -183,6 +183,25 @@ describe('a view', () => {
     assert.equal(await refusal('cobol/_view/v'), '500 unknown_query_language: cobol')
   })
 
+  it('reports a missing design document first, then a wrong body or parameter, then a missing view', async () => {
+    const reasonOf = async (design: string, view: string, rest: string, body?: string): Promise<string> => {
+      const path = `/db/_design/${design}/${view}${rest}`
+      const type = { 'content-type': body === '' ? 'text/plain' : 'application/json' }
+      return (await (body === undefined ? node.get(path) : node.post(path, body, type))).json.reason
+    }
+    await write('db', { _id: '_design/lists', lists: { f: '() => ""' } })
+    for (const path of ['_view/lost', '_view/lost/queries']) {
+      assert.equal(await reasonOf('none', path, '', ''), 'missing')
+      assert.equal(await reasonOf('d', path, '', ''), 'Content-Type must be application/json')
+      assert.equal(await reasonOf('d', path, '', '{"queries":[]}'), path.endsWith('queries') ? 'missing_named_view'
+        : 'The `queries` parameter is no longer supported at this endpoint')
+    }
+    for (const [design, path] of [['d', '_view/lost'], ['lists', '_list/f/lost']] as const) {
+      assert.equal(await reasonOf(design, path, '?limit=x'), 'Invalid value for integer: "x"')
+      assert.equal(await reasonOf(design, path, '?group=false&group_level=1'), 'missing_named_view')
+    }
+  })
+
   it('refuses what cannot be read, with the texts of CouchDB', async () => {
     const refusal = async (query: string): Promise<string> => {
       const { status, json } = await node.get(`/db/_design/d/_view/${query}`)
