@@ -31,6 +31,8 @@ const attempts = [undefined, 1, 2] as const
 const hotChance = 0.7
 const attachedChance = 0.3
 const attachmentsMax = 3
+/** A local document has this stamp when the clock of the replica that gave it was far ahead. */
+const aheadStamp = 2 ** 42
 /** Share of the attachments of which no node has the content. */
 const absentChance = 0.15
 const contentsMax = 6
@@ -228,7 +230,7 @@ export class ReplicaCalls {
     for (let count = dice.integer(0, 3); count > 0; count--) revisions.push(await this.#strangeRevision(replica))
     // Other versions than those that replicas decide differ in any of their numbers, or in their content only.
     const local = {
-      id: dice.pick(['l1', 'l4']), revision: dice.integer(1, 2), stamp: dice.integer(1, 2),
+      id: dice.pick(['l1', 'l4']), revision: dice.integer(1, 2), stamp: dice.pick([1, 2, aheadStamp]),
       body: dice.chance(0.2) ? null : bytes({ strange: dice.integer(1, 2) }),
     }
     const external = dice.chance(0.3)
