@@ -130,10 +130,10 @@ describe('the users database', () => {
       expect(await userCtx(as('ann', 'pw ann'))).to.deep.equal({ name: 'ann', roles: [] })
     })
 
-    it('and refuses what is not a text', async () => {
+    it('and refuses what is not a text, without showing it', async () => {
+      const reason = 'Password value is invalid: it must be a string.'
       for (const password of [7, true, [], ['x'.repeat(200)]]) {
         const bulk = await node.post('/_users/_bulk_docs', { docs: [{ _id: idOf('ann'), password }] })
-        const reason = `Password value of '${JSON.stringify(password).slice(0, 100)}' is invalid.`
         expect(outcome(bulk)).to.deep.equal([403, reason])
       }
     })
