@@ -9,6 +9,7 @@ export const folders = {
   core: {
     '.': [],
     'contracts': ['encoding'],
+    'verb-values': ['contracts'],
     'encoding': [],
     'options': [],
     'time': [],

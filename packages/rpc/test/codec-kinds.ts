@@ -1,29 +1,11 @@
-/** Generates values of the messages of verbs, and transmits them as a link does. */
+/** Draws the messages of verbs, and transmits them as a link does. */
 import fc from 'fast-check'
+import { DrawnValues, drawnShardVerbs, type DrawnVerb } from '@sectional/core/verb-values'
+import { SeededRandom } from '@sectional/runtime'
 import type { CallCodec, PagesCodec } from '../src/schema/codec.ts'
 import { PayloadReader, PayloadWriter } from '../src/schema/payload.ts'
 import { messageHeaderType, required } from '../src/schema/schema.ts'
 import type { WireMessage } from '../src/schema/schema.ts'
-
-/** Each field of T needs a generator. Those that `optional` names are absent from some of the records. */
-export function record<T>(
-  fields: { readonly [Name in keyof T]-?: fc.Arbitrary<T[Name]> }, ...optional: readonly (keyof T & string)[]
-): fc.Arbitrary<T> {
-  const requiredKeys = Object.keys(fields).filter(name => !(optional as readonly string[]).includes(name))
-  return fc.record(fields, { requiredKeys, noNullPrototype: true } as object) as fc.Arbitrary<T>
-}
-
-export const text = fc.string({ unit: 'binary', maxLength: 10 })
-export const bytes = fc.uint8Array({ maxLength: 12 }).map(each => Buffer.from(each))
-export const uint = fc.nat(0xffffffff)
-export const count = fc.maxSafeNat()
-
-/** Generators of what a verb sends. A part that is absent has no fields. */
-export interface VerbValues {
-  readonly request?: fc.Arbitrary<unknown>
-  readonly reply?: fc.Arbitrary<unknown>
-  readonly rows?: fc.Arbitrary<unknown>
-}
 
 /** A message of one verb: a generator of its values, and how they are encoded and decoded. */
 export interface Kind {
@@ -32,43 +14,53 @@ export interface Kind {
   readonly decode: (message: WireMessage, payload: PayloadReader) => unknown
 }
 
-type ReplyCodec = CallCodec<unknown, unknown>
-type RowsCodec = PagesCodec<unknown, unknown>
-type Codec = ReplyCodec | RowsCodec
+type Codec = CallCodec<unknown, unknown> | PagesCodec<unknown, unknown>
 
 /** Returns the kinds of messages of all verbs by their names, such as `requests of scanIndex`. */
-export function kindsOf<Name extends string>(
-  codecs: Readonly<Record<Name, Codec>>, verbs: Readonly<Record<Name, VerbValues>>,
+export function kindsOf<Name extends keyof typeof drawnShardVerbs>(
+  codecs: Readonly<Record<Name, Codec>>,
 ): ReadonlyMap<string, Kind> {
   const kinds = new Map<string, Kind>()
-  for (const [verb, { request, reply, rows }] of Object.entries<VerbValues>(verbs)) {
-    const codec = codecs[verb as Name]
+  for (const [verb, codec] of Object.entries<Codec>(codecs)) {
+    const { reply, request }: DrawnVerb = drawnShardVerbs[verb as Name]
     if (request !== undefined) kinds.set(`requests of ${verb}`, requestsOf(verb, codec, request))
-    if (reply !== undefined) kinds.set(`replies of ${verb}`, repliesOf(verb, codec as ReplyCodec, reply))
-    if (rows !== undefined) kinds.set(`rows of ${verb}`, rowsOf(codec as RowsCodec, rows))
+    if ('rows' in codec) kinds.set(`rows of ${verb}`, rowsOf(codec, reply))
+    else kinds.set(`replies of ${verb}`, repliesOf(verb, codec, reply))
   }
   return kinds
 }
 
-function requestsOf(verb: string, codec: Codec, values: fc.Arbitrary<unknown>): Kind {
+function drawn(draw: (values: DrawnValues) => unknown): fc.Arbitrary<unknown> {
+  return fc.nat().map(seed => withoutAbsent(draw(new DrawnValues(new SeededRandom(seed)))))
+}
+
+/** Returns the value without the members that are undefined: the decoded objects do not have them. */
+function withoutAbsent(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
+  if (Array.isArray(value)) return value.map(withoutAbsent)
+  const present = Object.entries(value).filter(([, member]) => member !== undefined)
+  return Object.fromEntries(present.map(([name, member]) => [name, withoutAbsent(member)]))
+}
+
+function requestsOf(verb: string, codec: Codec, draw: (values: DrawnValues) => unknown): Kind {
   return {
-    values,
+    values: drawn(draw),
     encode: (value, payload) => ({ call: { timeoutMs: 1, [verb]: codec.encodeRequest(value, payload) } }),
     decode: (message, payload) => codec.decodeRequest(required(message.call?.[verb], verb), payload),
   }
 }
 
-function repliesOf(verb: string, codec: ReplyCodec, values: fc.Arbitrary<unknown>): Kind {
+function repliesOf(verb: string, codec: CallCodec<unknown, unknown>, draw: (values: DrawnValues) => unknown): Kind {
   return {
-    values,
+    values: drawn(draw),
     encode: (value, payload) => ({ reply: { [verb]: codec.encodeReply(value, payload) } }),
     decode: (message, payload) => codec.decodeReply(required(message.reply?.[verb], verb), payload),
   }
 }
 
-function rowsOf(codec: RowsCodec, row: fc.Arbitrary<unknown>): Kind {
+function rowsOf(codec: PagesCodec<unknown, unknown>, draw: (values: DrawnValues) => unknown): Kind {
   return {
-    values: fc.array(row, { maxLength: 3 }),
+    values: drawn(values => values.list(() => draw(values))),
     encode: (all, payload) => (
       { page: { [codec.rows]: { rows: (all as unknown[]).map(each => codec.encodeRow(each, payload)) } } }),
     decode: (message, payload) => required(message.page?.[codec.rows], codec.rows).rows.map(

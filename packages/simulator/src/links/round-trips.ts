@@ -4,13 +4,12 @@
  */
 import { controlVerbs, deriveVerbs, mapVerbs, ReplicaError, replicaErrorCodes, shardPeerVerbs } from '@sectional/core'
 import type { CallContext, ControlPeer, PeerNetwork, RaftMessage, ShardId, ShardPeer } from '@sectional/core'
+import { DrawnValues, drawnControlVerbs, drawnRaftMessages, drawnShardVerbs } from '@sectional/core/verb-values'
+import type { DrawnVerb } from '@sectional/core/verb-values'
 import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import { textOf } from '../world/value-text.ts'
 import type { World } from '../world/world.ts'
-import { drawnControlVerbs, drawnRaftMessages, drawnShardVerbs } from './drawn-messages.ts'
-import type { DrawnVerb } from './drawn-messages.ts'
-import { DrawnValues } from './drawn-values.ts'
 
 /** The incarnation of the shards on which the calls are made. No node has them. */
 export const roundTripIncarnation = 'round trips'

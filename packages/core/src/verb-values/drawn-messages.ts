@@ -1,11 +1,22 @@
 /** Draws requests and replies of the calls between nodes, and messages of the consensus, with values in all fields. */
-import { attemptMax, nodeQuestions } from '@sectional/core'
+import type { GroupPlace, RowBound, ScannedPlace } from '../contracts/index-replica/index-rows.ts'
+import type { IndexDefinition } from '../contracts/index-replica/index-definition.ts'
+import type { IndexHead, IndexState } from '../contracts/index-replica/index-state.ts'
+import type { IndexRead, indexVerbs } from '../contracts/index-replica.ts'
+import { nodeQuestions } from '../contracts/peer-network.ts'
+import type { controlVerbs, LogEntry, RaftMessage, shardPeerVerbs } from '../contracts/peer-network.ts'
+import type { blobVerbs } from '../contracts/shard-replica/blob-verbs.ts'
+import type { changeVerbs, ReplicaCheckpoint, TrailExtension } from '../contracts/shard-replica/change-verbs.ts'
 import type {
-  AttachmentRecord, blobVerbs, Branch, changeVerbs, controlVerbs, DocumentRevision, documentVerbs, GroupPlace, IdBound,
-  IdScan, IndexDefinition, IndexHead, IndexRead, IndexState, indexVerbs, Leaf, LocalDocument, localDocumentVerbs,
-  LogEntry, Purge, purgeVerbs, RaftMessage, ReplicaCheckpoint, RevisionPath, RowBound, ScannedPlace, shardPeerVerbs,
-  TrailExtension, upkeepVerbs, Verb, VerbNames,
-} from '@sectional/core'
+  AttachmentRecord, DocumentRevision, Leaf, RevisionPath,
+} from '../contracts/shard-replica/document-revision.ts'
+import { attemptMax } from '../contracts/shard-replica/document-verbs.ts'
+import type { Branch, documentVerbs } from '../contracts/shard-replica/document-verbs.ts'
+import type { IdBound, IdScan } from '../contracts/shard-replica/id-scan.ts'
+import type { LocalDocument, localDocumentVerbs } from '../contracts/shard-replica/local-document-verbs.ts'
+import type { Purge, purgeVerbs } from '../contracts/shard-replica/purge-verbs.ts'
+import type { upkeepVerbs } from '../contracts/shard-replica/upkeep-verbs.ts'
+import type { Verb, VerbNames } from '../contracts/verb-table.ts'
 import type { DrawnValues } from './drawn-values.ts'
 
 /** Draws a request of a verb, and its reply, row or chunk. */
@@ -217,7 +228,7 @@ const read = <Place>(d: DrawnValues, drawPlace: (range: number) => Place): Index
 
 const indexes: Draws<typeof indexVerbs> = {
   buildIndex: {
-    request: d => ({ definition: definition(d), through: through(d), waitMs: d.of(0, 0.5, 1000) }),
+    request: d => ({ definition: definition(d), through: through(d), waitMs: d.of(0, 0.5, d.count()) }),
     reply: d => ({ ...state(d), through: d.count() }),
   },
   scanIndex: {
