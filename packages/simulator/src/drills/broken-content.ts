@@ -11,7 +11,6 @@ const contents = 2
 /** Several chunks, each of which has a checksum of its own. */
 const contentBytes = { min: 200_000, max: 500_000 }
 const slowMs = 60
-const runMsMax = 60_000
 const repairedMsMax = 60_000
 const rangeChance = 0.4
 const damageChance = 0.7
@@ -54,9 +53,7 @@ export async function readBrokenContents(context: DrillContext): Promise<Finding
     await world.sleep(slowMs)
     world.heal()
     for (const { number, running } of world.nodes) if (!running) await world.start(number)
-    await world.eventually('all nodes to run', runMsMax, async () =>
-      world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
-    await world.ready()
+    await world.allReady()
     await world.converge(database)
     // A repair may have failed together with the node that it read.
     findings.push(...altered(target, content, await world.send(reader.number, 'GET', target)))

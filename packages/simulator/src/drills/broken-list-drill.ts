@@ -9,7 +9,6 @@ const documents = 7
 const bodyBytes = 200_000
 const lists = 2
 const failingMs = 300
-const runMsMax = 60_000
 
 /**
  * A list of large documents loses the replica that it reads between two pages, because its disk fails, its link breaks,
@@ -42,9 +41,7 @@ export async function brokenListDrill(context: DrillContext): Promise<Findings> 
     }
     await world.sleep(failingMs)
     for (const { number, running } of world.nodes) if (!running) await world.start(number)
-    await world.eventually('all nodes to run', runMsMax, async () =>
-      world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
-    await world.ready()
+    await world.allReady()
   }
   await world.converge(database)
   return findings.length > 0 ? findings : readBrokenContents(context)

@@ -36,7 +36,6 @@ const lateMs = { min: 200, max: 750 }
 /** Milliseconds between two rival edits of which the first one is broken off. */
 const rivalMs = 3
 const pollMs = 10
-const runMsMax = 60_000
 const linkMsMax = 20_000
 const readWaitMs = 3000
 const sharedValueChance = 0.3
@@ -68,9 +67,7 @@ async function contestOf(context: DrillContext, course: (typeof courses)[number]
   world.continue(decider)
   world.heal()
   if (!world.node(decider).running) await world.start(decider)
-  await world.eventually('all nodes to run', runMsMax, async () =>
-    world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
-  await world.ready()
+  await world.allReady()
   await world.converge(context.database)
   return [...findings, ...await judged(contest)]
 }

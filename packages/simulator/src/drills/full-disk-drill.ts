@@ -21,9 +21,7 @@ export async function fullDiskDrill(context: DrillContext): Promise<Findings> {
   trouble.full = false
   const findings = (await Promise.all(edited.map(document =>
     editReplaced(context, document, dice.pick(world.nodes).number, dice.between(0, editedMs))))).flat()
-  await world.eventually('all nodes to run', settleMs * 60, async () =>
-    world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
-  await world.ready()
+  await world.allReady()
   await world.converge(database)
   return findings.length > 0 ? findings : endsInOneBranch(context, edited)
 }

@@ -25,7 +25,7 @@ export async function leaderChangeDrill(context: DrillContext): Promise<Findings
   const findings: string[] = []
   for (let round = 0; round < rounds && findings.length === 0; round++) {
     const path = `/drill${dice.seed()}`
-    const leader = world.nodes.find(node => node.inside?.control.leader() === node.name)
+    const leader = world.leader()
     if (leader === undefined) return findings
     let left = dice.integer(1, acknowledgementsMax)
     world.moments.onAcknowledged(node => {
@@ -38,7 +38,7 @@ export async function leaderChangeDrill(context: DrillContext): Promise<Findings
     if (leader.running) world.crash(leader.number)
     const running = world.nodes.filter(node => node.running)
     await world.eventually('another leader', leaderMsMax, async () =>
-      running.some(node => node.inside?.control.leader() === node.name) ? null : 'none yet')
+      world.leader(running) !== undefined ? null : 'none yet')
     await world.sleep(dice.wait(awayMs))
     world.moments.cancel()
     await world.start(leader.number)
@@ -55,14 +55,14 @@ export async function leaderChangeDrill(context: DrillContext): Promise<Findings
  * and starts with what is on its disk.
  */
 async function replaceEntries({ database, dice, world }: DrillContext): Promise<void> {
-  const leader = world.nodes.find(node => node.inside?.control.leader() === node.name)
+  const leader = world.leader()
   if (leader === undefined) return
   const others = world.nodes.filter(node => node !== leader)
   world.partition([leader.number], others.map(({ number }) => number))
   const requests = Array.from({ length: dice.integer(2, replacedMax) }, () =>
     world.send(leader.number, 'PUT', `/${database}/_purged_infos_limit`, purgedInfosLimit, { timeoutMs: createMs }))
   await world.eventually('another leader', leaderMsMax, async () =>
-    others.some(node => node.inside?.control.leader() === node.name) ? null : 'none yet')
+    world.leader(others) !== undefined ? null : 'none yet')
   world.moments.onAcknowledged(node => {
     if (node !== leader) return
     world.moments.cancel()

@@ -44,7 +44,7 @@ export async function lostSeedDrill(context: DrillContext): Promise<Findings> {
  */
 async function whileLeadersChange({ database, disks, number, others, world }: DrillContext): Promise<void> {
   const nodes = others.map(other => world.node(other))
-  const leaderOf = (): SimulatedNode | undefined => nodes.find(node => node.inside?.control.leader() === node.name)
+  const leaderOf = (): SimulatedNode | undefined => world.leader(nodes)
   await world.eventually('a leader', leaderMsMax, async () => leaderOf() === undefined ? 'none yet' : null)
   const [lost, leader] = [world.node(number), leaderOf()!]
   const hasForgotten = (node: SimulatedNode): boolean =>

@@ -39,9 +39,7 @@ export async function mapChangeDrill(context: DrillContext): Promise<Findings> {
     if (status === 201) written.set(id, body.rev)
     await counts(context, doubted)
   }
-  await world.eventually('all nodes to run', filledMsMax, async () =>
-    world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
-  await world.ready()
+  await world.allReady()
   await world.converge(database)
   await Promise.all([decider, standIn, third].map(async number => {
     await world.sleep(dice.between(0, apartMs))

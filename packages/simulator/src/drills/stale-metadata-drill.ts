@@ -31,9 +31,7 @@ export async function staleMetadataDrill(context: DrillContext): Promise<Finding
     }
   }
   trouble.full = false
-  await world.eventually('all nodes to run', deletedMsMax, async () =>
-    world.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
-  await world.ready()
+  await world.allReady()
   await world.eventually(`${path} to be deleted`, deletedMsMax, async () => {
     if (!promised) await world.send(through, 'DELETE', path)
     for (const node of world.nodes) {

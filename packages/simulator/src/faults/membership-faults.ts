@@ -25,7 +25,7 @@ export function leave(context: FaultContext): Fault | undefined {
   }
   const candidates = world.nodes.filter(node => node.inside !== undefined && !node.paused && !node.stopping)
   if (candidates.length === 0) return undefined
-  const leader = candidates.find(node => node.inside?.control.leader() === node.name)
+  const leader = world.leader(candidates)
   const node = leader !== undefined && dice.chance(leaderShare) ? leader : dice.pick(candidates)
   const dies = dice.chance(crashedShare)
   const isSafe = supervisor.leaving === 0 && disks.damagedDisks === 0 && !isOnlySeed(context, node)

@@ -366,11 +366,7 @@ class SwarmRun {
       'nodes to have left', healMsMax,
       async () => this.#supervisor.leaving === 0 ? null : `${this.#supervisor.leaving} are about to`,
     )
-    await world.eventually(
-      'all nodes to run', healMsMax,
-      async () => world.nodes.every(node => node.inside !== undefined) ? null : 'not yet',
-    )
-    await world.ready(undefined, healMsMax)
+    await world.allReady(healMsMax)
     await world.eventually('one metadata state', healMsMax, async () => {
       const states = world.nodes.map(node => node.inside?.control.state())
       const texts = new Set(states.map(state => JSON.stringify([state?.nodes, [...state?.databases ?? []]])))

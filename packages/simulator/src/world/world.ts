@@ -172,6 +172,11 @@ export class World {
     return this.#failure
   }
 
+  /** Returns one of the nodes that leads the cluster's metadata as far as it knows itself. */
+  leader(nodes: readonly SimulatedNode[] = this.nodes): SimulatedNode | undefined {
+    return nodes.find(node => node.inside?.control.leader() === node.name)
+  }
+
   say(text: string): void {
     this.trace.line(this.nowMs, text)
   }
@@ -354,6 +359,13 @@ export class World {
 
   read(number: number, database: string, id: string, query = ''): Promise<Answer> {
     return this.send(number, 'GET', `/${database}/${encodeURIComponent(id)}${query}`)
+  }
+
+  /** Waits until every node runs and serves requests. @throws Failure `liveness` */
+  async allReady(msMax = readyMsMax): Promise<void> {
+    await this.eventually('all nodes to run', msMax, async () =>
+      this.nodes.every(node => node.inside !== undefined) ? null : 'not yet')
+    await this.ready(undefined, msMax)
   }
 
   /** Waits until the given nodes (default: those that run) serve requests. @throws Failure `liveness` */
