@@ -2,15 +2,7 @@ import type { Log, LogFields } from '@sectional/runtime'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Path of the checkout in stack traces, which is removed. */
-const stackPath = /file:\/\/[^ ]*?(?=packages\/)/g
-/** A line of a stack trace in JSON, unless it names code of a node. Such lines depend on who started the simulation. */
-const foreignFrame = /\\n {4}at (?![^\\"]*packages\/(?!simulator\/)[a-z]+\/src\/)[^\\"]*/g
-
-/**
- * Passes each line to the world, without paths of the checkout and without lines of stack traces that name code outside
- * of the nodes, so that the text is the same on every machine and for every caller.
- */
+/** Passes each line of a node's log to the world, with its fields as JSON. */
 export class NodeLog implements Log {
   readonly #write: (level: LogLevel, text: string) => void
   readonly #fields: LogFields
@@ -41,8 +33,7 @@ export class NodeLog implements Log {
   }
 
   #line(level: LogLevel, fields: LogFields, message: string): void {
-    const text = `${message} ${JSON.stringify({ ...this.#fields, ...fields }, describeErrors)}`
-    this.#write(level, text.replaceAll(stackPath, '').replaceAll(foreignFrame, ''))
+    this.#write(level, `${message} ${JSON.stringify({ ...this.#fields, ...fields }, describeErrors)}`)
   }
 }
 

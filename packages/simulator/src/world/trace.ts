@@ -1,5 +1,10 @@
 /** Number of lines that are kept for the report of a failure. */
 const recentLinesMax = 400
+/**
+ * A line of a stack trace, also in JSON. The hash leaves them out, because they depend on the place of the checkout, on
+ * who started the simulation, and on whether it captures stack traces at all.
+ */
+const stackFrame = /(?:\n|\\n) {4}at [^\n\\"]*/g
 
 export interface TraceOptions {
   /** Called with each line that is meant for people, which excludes single events. */
@@ -39,7 +44,7 @@ export class Trace {
 
   line(timeMs: number, text: string): void {
     const line = `${(timeMs / 1000).toFixed(6).padStart(11)} ${text}`
-    this.#mix(line)
+    this.#mix(line.includes('    at ') ? line.replaceAll(stackFrame, '') : line)
     this.#recent[this.#next++ % recentLinesMax] = line
     this.#onLine?.(line)
   }
