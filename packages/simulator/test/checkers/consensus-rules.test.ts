@@ -63,7 +63,7 @@ describe('the rounds of a leader', () => {
   it('are too many when no majority answers', () => {
     const rounds = new LeaderRounds('a')
     const findings: unknown[] = []
-    for (let round = 1; round <= 20; round++) findings.push(rounds.sending(round, [voters], round * 200))
+    for (let round = 1; round <= 20; round++) findings.push(rounds.sending(round, [voters], round * 400))
     expect(findings.slice(0, 15)).to.deep.equal(new Array(15).fill(undefined))
     expect(findings[15]).to.equal(15)
   })
@@ -71,6 +71,11 @@ describe('the rounds of a leader', () => {
   it('are not too many when many are sent within a short time', () => {
     const rounds = new LeaderRounds('a')
     for (let round = 1; round <= 50; round++) expect(rounds.sending(round, [voters], round)).to.equal(undefined)
+  })
+
+  it('are not too many before ten heartbeats with slow ticks, also when other rounds are sent between them', () => {
+    const rounds = new LeaderRounds('a')
+    for (let round = 1; round <= 40; round++) expect(rounds.sending(round, [voters], round * 100)).to.equal(undefined)
   })
 
   it('are not too many while one of two others answers', () => {
