@@ -211,9 +211,9 @@ class Pipeline {
     const {
       admission, options: { anonymousBodyGraceMs, bodyGraceMs, bodyBytesPerSecondMin: bytesPerSecond },
     } = this.#services
-    const isAnonymous = request.user.name === null
-    if (isAnonymous) admission.admitAnonymousBody(request)
-    request.exchange.bodyPace = { graceMs: isAnonymous ? anonymousBodyGraceMs : bodyGraceMs, bytesPerSecond }
+    request.exchange.bodyPace = request.user.name === null
+      ? { graceMs: anonymousBodyGraceMs, bytesPerSecond, signal: admission.admitAnonymousBody(request) }
+      : { graceMs: bodyGraceMs, bytesPerSecond }
   }
 
   /** Answers a CORS preflight, which browsers send without credentials. */

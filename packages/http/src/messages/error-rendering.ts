@@ -5,6 +5,7 @@ import { BodyTooLargeError, BodyTooSlowError, ClientGoneError, StorageError } fr
 import { FunctionError } from './function-error.ts'
 import { loginRedirect } from './login-redirect.ts'
 import { sendJson } from './response.ts'
+import { overloaded } from '../request/admission.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
@@ -90,7 +91,8 @@ function toApiError(request: RequestContext, thrown: unknown): ApiError {
 }
 
 function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError): ApiError {
-  const { graceMs, bytesPerSecond } = exchange.bodyPace!
+  const { graceMs, bytesPerSecond, signal } = exchange.bodyPace!
+  if (signal?.aborted) return overloaded('request bodies of clients that are not logged in')
   const allowed = `${graceMs / 1000} s and a second for each ${bytesPerSecond} bytes are allowed for the body`
   const advice = user.name === null ? ' Clients that send credentials have more time.' : ''
   return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${advice}`, { cause })

@@ -4,6 +4,7 @@
  */
 import { ApiError } from '@sectional/core'
 import type { HttpOptions } from '../settings/http-options.ts'
+import { AnonymousBodies } from './anonymous-bodies.ts'
 import type { RequestContext } from './request-context.ts'
 
 const retryAfter = { 'Retry-After': '1' }
@@ -14,12 +15,11 @@ type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' |
 export class Admission {
   readonly #requestsMax: number
   readonly #feedsMax: number
-  readonly #anonymousBodiesMax: number
+  readonly #anonymousBodies: AnonymousBodies
   readonly #bytesMax: number
   readonly #parsedMax: number
   #requests = 0
   #feeds = 0
-  #anonymousBodies = 0
   #bytes = 0
   #answerBytes = 0
   #parsedBytes = 0
@@ -31,7 +31,7 @@ export class Admission {
   ) {
     this.#requestsMax = concurrentRequestsMax
     this.#feedsMax = feedsMax
-    this.#anonymousBodiesMax = anonymousBodiesMax
+    this.#anonymousBodies = new AnonymousBodies(anonymousBodiesMax)
     this.#bytesMax = bufferedBodyBytesMax
     this.#parsedMax = parsedBytesMax
   }
@@ -65,8 +65,8 @@ export class Admission {
       this.#bytes -= request.reservedBytes
       this.#answerBytes -= request.answerBytes
       this.#parsedBytes -= request.parsedBytes
+      this.#anonymousBodies.remove(request)
     }
-    if (request?.hasAnonymousBody) this.#anonymousBodies--
     if (request?.isFeed) this.#feeds--
     else this.#requests--
     if (this.#requests + this.#feeds === 0) this.#onIdle?.()
@@ -74,15 +74,11 @@ export class Admission {
 
   /**
    * Counts a request with a body whose client is not logged in. Such requests have a limit of their own, so that they
-   * cannot use up the requests that are admitted.
-   * @throws ApiError `service_unavailable` when the limit is reached
+   * cannot use up the requests that are admitted. Beyond it, an older one is ended.
+   * @returns a signal that aborts when the rest of the body must not be awaited any more
    */
-  admitAnonymousBody(request: RequestContext): void {
-    if (this.#anonymousBodies >= this.#anonymousBodiesMax) {
-      throw overloaded('request bodies of clients that are not logged in')
-    }
-    this.#anonymousBodies++
-    request.hasAnonymousBody = true
+  admitAnonymousBody(request: RequestContext): AbortSignal {
+    return this.#anonymousBodies.add(request)
   }
 
   /**

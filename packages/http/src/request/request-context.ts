@@ -49,8 +49,6 @@ export class RequestContext {
   status = 0
   /** Milliseconds spent waiting for the request body. */
   bodyTimeMs = 0
-  /** Whether the request counts among the bodies of clients that are not logged in. */
-  hasAnonymousBody = false
   /** Bytes of the body that the request holds in the admission budget. */
   reservedBytes = 0
   /** Estimated bytes of the parsed body that the request holds in the admission budget. */

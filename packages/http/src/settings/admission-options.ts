@@ -23,7 +23,7 @@ export const admissionDeclarations = {
     default: 1024,
     effect: 'restart',
     help: 'Maximum number of requests with a body from clients that are not logged in that are handled at the same '
-      + 'time; further ones get 503 with Retry-After.',
+      + 'time. At the limit, the oldest one of the address with the most gets 503, if its body has not arrived.',
   }),
 
   bodyGraceMs: option('limits/body_grace_ms', bodyTime, {

@@ -40,8 +40,9 @@ describe('overload', () => {
     }
     const login = (): ReturnType<typeof node.post> =>
       node.post('/_session', body(), { authorization: '', 'content-type': 'application/json' })
+    const ended = login()
     const waiting = [login(), login()]
-    const refused = await login()
+    const refused = await ended
     expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
     expect(refused.json.reason).to.contain('clients that are not logged in')
     expect((await node.put('/db')).status).to.equal(201)
@@ -49,6 +50,31 @@ describe('overload', () => {
     rest.open()
     expect((await Promise.all(waiting)).map(answer => answer.status)).to.deep.equal([200, 200])
     expect((await login()).status).to.equal(200)
+    await node.stop()
+  })
+
+  it('lets others log in while clients of one address send many bodies that do not end', async () => {
+    const node = new MemoryNode({ http: { anonymousBodiesMax: 4 } })
+    const rest = gate()
+    async function* unended(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('{')
+      await rest.opened
+    }
+    node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
+    const send = (address: string, body: AsyncGenerator<Uint8Array> | object): ReturnType<typeof node.post> => node.post(
+      '/_session', body, { 'authorization': '', 'content-type': 'application/json', 'x-forwarded-for': address },
+    )
+    const slow = Array.from({ length: 3 }, () => send('10.0.0.1', unended()))
+    const other = send('10.0.0.3', unended())
+    const right = { name: 'admin', password: 'secret' }
+    expect((await send('10.0.0.2', right)).status).to.equal(200)
+    expect((await send('10.0.0.1', right)).status).to.equal(200)
+    expect((await slow[0]!).status).to.equal(503)
+    slow.push(send('10.0.0.1', unended()), send('10.0.0.1', unended()))
+    expect((await slow[1]!).status).to.equal(503)
+    rest.open()
+    const left = await Promise.all([other, ...slow.slice(2)])
+    expect(left.map(({ status }) => status), 'bodies that end too early').to.deep.equal([400, 400, 400, 400])
     await node.stop()
   })
 

@@ -14,6 +14,7 @@ export class BodyWatch {
   constructor(pace: BodyPace, onSlow: () => void) {
     this.#pace = pace
     this.#onSlow = onSlow
+    pace.signal?.addEventListener('abort', () => { if (this.#timer !== undefined) this.#decide() }, { once: true })
   }
 
   /** Call this when the server begins to wait for bytes. */
@@ -35,7 +36,8 @@ export class BodyWatch {
   }
 
   #leftMs(): number {
-    const { graceMs, bytesPerSecond } = this.#pace
+    const { graceMs, bytesPerSecond, signal } = this.#pace
+    if (signal?.aborted) return 0
     return graceMs + this.#bytes / bytesPerSecond * 1000 - this.#waitedMs - (performance.now() - this.#waitsSince)
   }
 

@@ -1,5 +1,5 @@
 import { validateHeaderValue } from 'node:http'
-import { assertBodyFits, BodyTooLargeError, ClientGoneError, hasBody } from './http-listener.ts'
+import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 
 /** A writer waits while the client has more unread bytes than this. */
@@ -183,8 +183,24 @@ export class MemoryHttpExchange implements HttpExchange, HttpBodyWriter {
     if (body === undefined) return
     if (typeof body === 'string') yield new Uint8Array(Buffer.from(body))
     else if (body instanceof Uint8Array) yield body
-    else yield* body
+    else yield* this.#whileWanted(body)
     if (this.#state === 'cut') throw new ClientGoneError()
+  }
+
+  /** Yields the chunks of a body until the signal of its pace aborts. */
+  async* #whileWanted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    const signal = this.bodyPace?.signal
+    if (signal === undefined) return yield* body
+    const tooSlow = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(new BodyTooSlowError()), { once: true })
+    })
+    tooSlow.catch(() => {})
+    const chunks = body[Symbol.asyncIterator]()
+    for (;;) {
+      const next = await Promise.race([chunks.next(), tooSlow])
+      if (next.done === true) return
+      yield next.value
+    }
   }
 
   #wake(): void {

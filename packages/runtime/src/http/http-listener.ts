@@ -84,7 +84,12 @@ export interface HttpExchange {
  * The minimum speed of a body. Invariant: the time spent waiting is at most `graceMs` plus one second for each
  * `bytesPerSecond` bytes that have arrived.
  */
-export interface BodyPace { readonly graceMs: number; readonly bytesPerSecond: number }
+export interface BodyPace {
+  readonly graceMs: number
+  readonly bytesPerSecond: number
+  /** Counts the body as too slow when it aborts, unless it has arrived. Bodies in memory follow it, too. */
+  readonly signal?: AbortSignal
+}
 
 export type HttpHeaders = Record<string, string | readonly string[]>
 

@@ -329,6 +329,22 @@ describe('NodeHttpListener', () => {
     expect(await exchangeBytes(server, prompt)).to.match(/whole$/)
   })
 
+  it('ends the wait for a body when its signal aborts, now or before the next bytes are awaited', async () => {
+    for (const isLate of [false, true]) {
+      const controller = new AbortController()
+      const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+        exchange.bodyPace = { graceMs: 60_000, bytesPerSecond: 1, signal: controller.signal }
+        if (isLate) controller.abort()
+        exchange.readBody(1000)
+          .then(() => exchange.send(200, {}, 'whole'), (error: Error) => exchange.send(503, {}, error.name))
+        if (!isLate) setImmediate(() => { controller.abort() })
+      })
+      expect(await exchangeBytes(server, asked)).to.match(/^HTTP\/1.1 503 [^]*Connection: close[^]*BodyTooSlowError$/)
+      const whole = 'PUT / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx'
+      expect(await exchangeBytes(server, whole), 'a body that has arrived').to.match(/whole$/)
+    }
+  })
+
   it('cuts off a body in chunks that comes too slowly, but not for the time in which nobody reads', async () => {
     const ends: string[] = []
     const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
