@@ -211,9 +211,8 @@ class Pipeline {
     const {
       admission, options: { anonymousBodyGraceMs, bodyGraceMs, bodyBytesPerSecondMin: bytesPerSecond },
     } = this.#services
-    request.exchange.bodyPace = request.user.name === null
-      ? { graceMs: anonymousBodyGraceMs, bytesPerSecond, signal: admission.admitAnonymousBody(request) }
-      : { graceMs: bodyGraceMs, bytesPerSecond }
+    const graceMs = request.user.name === null ? anonymousBodyGraceMs : bodyGraceMs
+    request.exchange.bodyPace = { graceMs, bytesPerSecond, signal: admission.admitBody(request) }
   }
 
   /** Answers a CORS preflight, which browsers send without credentials. */

@@ -39,7 +39,9 @@ async function receive(request: RequestContext, { admission }: Services, limit: 
   if (length > limit.bytes) throw requestTooLarge(length, limit)
   admission.checkBody(length)
   try {
-    return await exchange.readBody(limit.bytes, bytes => admission.reserveBody(request, bytes))
+    const body = await exchange.readBody(limit.bytes, bytes => admission.reserveBody(request, bytes))
+    admission.bodyArrived(request)
+    return body
   } catch (error) {
     throw error instanceof BodyTooLargeError ? requestTooLarge(undefined, limit, error) : error
   }
@@ -147,6 +149,7 @@ export async function* requestChunks(
     if (bytes > limit.bytes) throw requestTooLarge(bytes, limit)
     yield chunk
   }
+  services.admission.bodyArrived(request)
 }
 
 /** @throws ApiError `bad_content_type` unless the content type is JSON; a missing content type is an error too */

@@ -92,7 +92,7 @@ function toApiError(request: RequestContext, thrown: unknown): ApiError {
 
 function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError): ApiError {
   const { graceMs, bytesPerSecond, signal } = exchange.bodyPace!
-  if (signal?.aborted) return overloaded('request bodies of clients that are not logged in')
+  if (signal?.aborted) return overloaded('request bodies')
   const allowed = `${graceMs / 1000} s and a second for each ${bytesPerSecond} bytes are allowed for the body`
   const advice = user.name === null ? ' Clients that send credentials have more time.' : ''
   return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${advice}`, { cause })

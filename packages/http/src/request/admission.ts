@@ -4,8 +4,11 @@
  */
 import { ApiError } from '@sectional/core'
 import type { HttpOptions } from '../settings/http-options.ts'
-import { AnonymousBodies } from './anonymous-bodies.ts'
+import { ArrivingBodies } from './arriving-bodies.ts'
 import type { RequestContext } from './request-context.ts'
+
+/** The part of the admitted requests that may wait for bodies of clients that are logged in. */
+const userBodiesPart = 0.5
 
 const retryAfter = { 'Retry-After': '1' }
 
@@ -15,7 +18,8 @@ type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' |
 export class Admission {
   readonly #requestsMax: number
   readonly #feedsMax: number
-  readonly #anonymousBodies: AnonymousBodies
+  readonly #anonymousBodies: ArrivingBodies
+  readonly #userBodies: ArrivingBodies
   readonly #bytesMax: number
   readonly #parsedMax: number
   #requests = 0
@@ -31,7 +35,8 @@ export class Admission {
   ) {
     this.#requestsMax = concurrentRequestsMax
     this.#feedsMax = feedsMax
-    this.#anonymousBodies = new AnonymousBodies(anonymousBodiesMax)
+    this.#anonymousBodies = new ArrivingBodies(anonymousBodiesMax)
+    this.#userBodies = new ArrivingBodies(Math.ceil(concurrentRequestsMax * userBodiesPart))
     this.#bytesMax = bufferedBodyBytesMax
     this.#parsedMax = parsedBytesMax
   }
@@ -65,7 +70,7 @@ export class Admission {
       this.#bytes -= request.reservedBytes
       this.#answerBytes -= request.answerBytes
       this.#parsedBytes -= request.parsedBytes
-      this.#anonymousBodies.remove(request)
+      this.bodyArrived(request)
     }
     if (request?.isFeed) this.#feeds--
     else this.#requests--
@@ -73,12 +78,18 @@ export class Admission {
   }
 
   /**
-   * Counts a request with a body whose client is not logged in. Such requests have a limit of their own, so that they
-   * cannot use up the requests that are admitted. Beyond it, an older one is ended.
+   * Counts a request whose body has not arrived yet, so that such requests do not use up those that are admitted. Those
+   * of clients that are not logged in have a limit of their own. Beyond a limit, an older one is ended.
    * @returns a signal that aborts when the rest of the body must not be awaited any more
    */
-  admitAnonymousBody(request: RequestContext): AbortSignal {
-    return this.#anonymousBodies.add(request)
+  admitBody(request: RequestContext): AbortSignal {
+    return (request.user.name === null ? this.#anonymousBodies : this.#userBodies).add(request)
+  }
+
+  /** Call this when the body has arrived. */
+  bodyArrived(request: RequestContext): void {
+    this.#anonymousBodies.remove(request)
+    this.#userBodies.remove(request)
   }
 
   /**

@@ -9,7 +9,9 @@ export const admissionDeclarations = {
   concurrentRequestsMax: option('limits/concurrent_requests', count, {
     default: 4096,
     effect: 'restart',
-    help: 'Maximum number of requests that are handled at the same time; further requests get 503 with Retry-After.',
+    help: 'Maximum number of requests that are handled at the same time; further requests get 503 with Retry-After. '
+      + 'Half of them may be requests of clients that are logged in whose body has not arrived; beyond it, the oldest '
+      + 'one of the address with the most gets 503.',
   }),
 
   feedsMax: option('limits/changes_feeds', integer({ min: 1, max: 10_000_000 }), {
@@ -22,8 +24,8 @@ export const admissionDeclarations = {
   anonymousBodiesMax: option('limits/anonymous_bodies', count, {
     default: 1024,
     effect: 'restart',
-    help: 'Maximum number of requests with a body from clients that are not logged in that are handled at the same '
-      + 'time. At the limit, the oldest one of the address with the most gets 503, if its body has not arrived.',
+    help: 'Maximum number of request bodies of clients that are not logged in that are received at the same time. '
+      + 'Beyond it, the oldest one of the address with the most gets 503.',
   }),
 
   bodyGraceMs: option('limits/body_grace_ms', bodyTime, {

@@ -44,7 +44,7 @@ describe('overload', () => {
     const waiting = [login(), login()]
     const refused = await ended
     expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
-    expect(refused.json.reason).to.contain('clients that are not logged in')
+    expect(refused.json.reason).to.contain('request bodies')
     expect((await node.put('/db')).status).to.equal(201)
     expect((await node.put('/db/a', {})).status).to.equal(201)
     rest.open()
@@ -75,6 +75,48 @@ describe('overload', () => {
     rest.open()
     const left = await Promise.all([other, ...slow.slice(2)])
     expect(left.map(({ status }) => status), 'bodies that end too early').to.deep.equal([400, 400, 400, 400])
+    await node.stop()
+  })
+
+  it('keeps half of the places for others while a user sends many bodies that do not end', async () => {
+    const node = new MemoryNode({ http: { concurrentRequestsMax: 4 } })
+    await node.put('/db')
+    const rest = gate()
+    async function* unended(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('{')
+      await rest.opened
+    }
+    const slow = Array.from({ length: 4 }, (_, index) => node.put(`/db/d${index}`, unended()))
+    expect((await Promise.all(slow.slice(0, 2))).map(({ status }) => status)).to.deep.equal([503, 503])
+    expect((await node.put('/db/a', {})).status, 'the oldest one makes room').to.equal(201)
+    expect((await slow[2]!).status).to.equal(503)
+    expect((await node.get('/db/a')).status).to.equal(200)
+    rest.open()
+    expect((await slow[3]!).status, 'a body that ends too early').to.equal(400)
+    await node.stop()
+  })
+
+  it('counts bodies only until they have arrived', async () => {
+    const door = gate()
+    const node = new MemoryNode({
+      http: { concurrentRequestsMax: 4 },
+      wrap: coordinator => ({
+        ...coordinator,
+        updateDocuments: async (...call) => { await door.opened; return coordinator.updateDocuments(...call) },
+      }),
+    })
+    await node.put('/db')
+    async function* late(): AsyncGenerator<Uint8Array> {
+      await door.opened
+      yield Buffer.from('{}')
+    }
+    const writes = [node.put('/db/late', late())]
+    for (const id of ['a', 'b', 'c']) {
+      writes.push(node.put(`/db/${id}`, {}))
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+    door.open()
+    expect((await Promise.all(writes)).map(({ status }) => status)).to.deep.equal([201, 201, 201, 201])
     await node.stop()
   })
 

@@ -1,10 +1,10 @@
 import type { RequestContext } from './request-context.ts'
 
 /**
- * The requests with a body whose clients are not logged in. When there are too many, the oldest one of the address with
- * the most of them is ended, so that clients that send slowly do not keep others from logging in.
+ * The requests whose body has not arrived completely. When there are too many, the oldest one of the address with the
+ * most of them is ended, so that clients that send slowly do not use up the requests that a node handles at a time.
  */
-export class AnonymousBodies {
+export class ArrivingBodies {
   readonly #max: number
   #count = 0
   /** By address, oldest first. No inner map is empty. */
@@ -26,7 +26,7 @@ export class AnonymousBodies {
     return controller.signal
   }
 
-  /** Call this when a request has ended, whether or not it was added. */
+  /** Call this when the body has arrived, and when the request has ended, as often as necessary. */
   remove(request: RequestContext): void {
     const { clientAddress } = request
     const neighbours = this.#addresses.get(clientAddress)
