@@ -61,7 +61,7 @@ describe('overload', () => {
       await rest.opened
     }
     node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
-    const send = (address: string, body: AsyncGenerator<Uint8Array> | object): ReturnType<typeof node.post> => node.post(
+    const send = (address: string, body: unknown): ReturnType<typeof node.post> => node.post(
       '/_session', body, { 'authorization': '', 'content-type': 'application/json', 'x-forwarded-for': address },
     )
     const slow = Array.from({ length: 3 }, () => send('10.0.0.1', unended()))
