@@ -99,6 +99,17 @@ describe('settings of all three nodes', () => {
     }
   })
 
+  it('let clients be anybody on no node when a proxy needs the secret', async () => {
+    await configure(1, 'PUT', 'chttpd_auth/proxy_use_secret', 'true')
+    await configure(2, 'PUT', 'chttpd/authentication_handlers', 'cookie, proxy, default')
+    for (const number of numbers) {
+      const headers = { 'x-auth-service-username': 'eve', 'x-auth-service-roles': '_admin' }
+      expect((await fetch(url(number, '/_all_dbs'), { headers })).status, `node ${number}`).to.equal(401)
+    }
+    await configure(3, 'DELETE', 'chttpd/authentication_handlers')
+    await configure(3, 'DELETE', 'chttpd_auth/proxy_use_secret')
+  })
+
   it('are not changed without a majority, while files and sessions still work', async () => {
     const cookie = await login(1)
     await cluster.node(2).stop()

@@ -538,6 +538,22 @@ describe('settings of all nodes', () => {
     expect(options.authenticationHandlers).to.deep.equal(['cookie', 'default'])
   })
 
+  it('include all that decides whom the handlers admit, so that no node admits more than the others', async () => {
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')
+    const settings: readonly (readonly [section: string, key: string, value: string])[] = [
+      ['chttpd_auth', 'proxy_use_secret', 'true'], ['chttpd_auth', 'x_auth_username', 'X-User'],
+      ['chttpd_auth', 'x_auth_roles', 'X-Roles'], ['chttpd_auth', 'x_auth_token', 'X-Token'],
+      ['chttpd_auth', 'hash_algorithms', 'sha512'],
+      ...declaredOptions.filter(({ section }) => section === 'jwt_auth')
+        .map(({ section, key, defaultText }) => [section, key, defaultText ?? 'roles'] as const),
+    ]
+    for (const [section, key, value] of settings) await a.set(section, key, value, persist)
+    expect(settings.length).to.be.above(12)
+    for (const [section, key, value] of settings) expect(b.get(section, key), `${section}/${key}`).to.equal(value)
+    expect(shared.written.length).to.equal(settings.length)
+  })
+
   it('do not override what a node has in its files, and change it there', async () => {
     const shared = new Shared()
     const [a, b] = await nodes(shared, '[admins]\nanna = -1\n', '[admins]\nbert = -2\n')

@@ -162,6 +162,7 @@ export const authenticationDeclarations = {
   hashAlgorithms: option('chttpd_auth/hash_algorithms', digests, {
     default: ['sha256', 'sha'],
     effect: 'live',
+    clusterWide: true,
     help: 'Digests that are accepted in session cookies; new cookies are signed with the first one.',
   }),
 

@@ -60,6 +60,7 @@ export const handlerDeclarations = {
   proxyUsesSecret: option('chttpd_auth/proxy_use_secret', flag, {
     default: false,
     effect: 'live',
+    clusterWide: true,
     help: 'Proxy authentication needs a token that proves that the proxy knows chttpd_auth/secret. Without it, every '
       + 'client that reaches the node can be any user while the handler proxy is listed.',
   }),
@@ -68,6 +69,7 @@ export const handlerDeclarations = {
   proxyUserHeader: converted(option('chttpd_auth/x_auth_username', headerName, {
     default: 'X-Auth-Service-UserName',
     effect: 'live',
+    clusterWide: true,
     help: 'Header in which a proxy names the user.',
   }), lowerCase),
 
@@ -75,6 +77,7 @@ export const handlerDeclarations = {
   proxyRolesHeader: converted(option('chttpd_auth/x_auth_roles', headerName, {
     default: 'X-Auth-Service-Roles',
     effect: 'live',
+    clusterWide: true,
     help: 'Header in which a proxy lists the roles of the user, separated by commas.',
   }), lowerCase),
 
@@ -82,6 +85,7 @@ export const handlerDeclarations = {
   proxyTokenHeader: converted(option('chttpd_auth/x_auth_token', headerName, {
     default: 'X-Auth-Service-Token',
     effect: 'live',
+    clusterWide: true,
     help: 'Header with the token of the proxy: the HMAC of the name of the user, in hexadecimal digits.',
   }), lowerCase),
 }

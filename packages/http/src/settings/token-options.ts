@@ -67,12 +67,14 @@ export const tokenDeclarations = {
   tokenAlgorithms: option('jwt_auth/algorithms', algorithms, {
     default: defaultAlgorithms,
     effect: 'live',
+    clusterWide: true,
     help: 'Algorithms that are accepted in signed tokens. PS256, PS384 and PS512 can be added.',
   }),
 
   requiredClaims: option('jwt_auth/required_claims', requiredClaims, {
     default: [{ name: 'exp', value: undefined }],
     effect: 'live',
+    clusterWide: true,
     help: 'Claims that a token must have: names, or {name, "value"} for a value that is needed. exp and nbf are '
       + 'checked only when they are listed, or when the key of the token was fetched.',
   }),
@@ -80,18 +82,21 @@ export const tokenDeclarations = {
   rolesClaimName: option('jwt_auth/roles_claim_name', text, {
     default: '_service.roles',
     effect: 'live',
+    clusterWide: true,
     help: 'Claim with the roles of the user. Unused when roles_claim_path is set.',
   }),
 
   rolesClaimPath: option('jwt_auth/roles_claim_path', optionalText, {
     default: undefined,
     effect: 'live',
+    clusterWide: true,
     help: 'Path to the roles of the user, with a dot between the names of nested claims. \\. is a dot in a name.',
   }),
 
   tokenAudiences: option('jwt_auth/audience', list, {
     default: [],
     effect: 'live',
+    clusterWide: true,
     help: 'Names of this service. When there are any, a token must have one of them in its claim aud.',
   }),
 
@@ -99,6 +104,7 @@ export const tokenDeclarations = {
   tokenIssuer: option('jwt_auth/issuer', secureUrl, {
     default: '',
     effect: 'live',
+    clusterWide: true,
     help: 'When it is set, a token must have it as its claim iss. Without jwks_url, the keys are those that the issuer '
       + 'publishes by OpenID Connect Discovery.',
   }),
@@ -107,12 +113,14 @@ export const tokenDeclarations = {
   keySetUrl: option('jwt_auth/jwks_url', secureUrl, {
     default: '',
     effect: 'live',
+    clusterWide: true,
     help: 'URL of a JSON Web Key Set with the public keys of tokens.',
   }),
 
   clockToleranceSeconds: option('jwt_auth/clock_tolerance', integer({ min: 0, max: 300, unit: 'seconds' }), {
     default: 0,
     effect: 'live',
+    clusterWide: true,
     help: 'Largest difference between the clocks of the issuer and of this node that is tolerated in exp and nbf.',
   }),
 }
