@@ -1,6 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { ApiError } from '@sectional/core'
-import type { ClusterState } from '@sectional/cluster'
 import { httpDeclarations } from '@sectional/http'
 import { MemoryLog } from '@sectional/runtime'
 import { defaultCompactionOptions } from '@sectional/shard'
@@ -10,33 +9,13 @@ import { prepareAdministrators } from '../src/configuration/administrators.ts'
 import { renderDefaultIni, renderOptionTables } from '../src/configuration/default-ini.ts'
 import { declaredOptions } from '../src/configuration/declarations.ts'
 import { editIni, fitsIni, parseIni } from '../src/configuration/ini-file.ts'
-import { LiveConfiguration, type ConfigurationFiles } from '../src/configuration/live-configuration.ts'
+import { LiveConfiguration } from '../src/configuration/live-configuration.ts'
 import { nodeOptions } from '../src/configuration/node-options.ts'
 import { warnOfUnknownOptions } from '../src/configuration/unknown-options.ts'
-import {
-  combineSettings, ConfigurationError, layerSettings, putSetting, type IniFile, type Settings,
-} from '../src/configuration/settings.ts'
-import { SharedSettings } from '../src/configuration/shared-settings.ts'
+import { ConfigurationError, layerSettings, type IniFile } from '../src/configuration/settings.ts'
+import { file, MemoryFiles, refusal } from './memory-files.ts'
 
 const secret = 's'.repeat(32)
-
-function file(text: string, name = 'local.ini'): IniFile {
-  return { name, text }
-}
-
-class MemoryFiles implements ConfigurationFiles {
-  contents: IniFile[]
-  constructor(...contents: IniFile[]) { this.contents = contents }
-  async read() { return this.contents }
-  async write(changed: IniFile) {
-    this.contents = this.contents.map(content =>
-      content.name === changed.name ? { ...content, text: changed.text } : content)
-  }
-}
-
-async function refusal(promise: Promise<unknown>): Promise<Error> {
-  return promise.then(() => { throw new Error('it was not refused') }, (error: Error) => error)
-}
 
 describe('INI files', () => {
   it('read values as written, without trailing comments', () => {
@@ -485,132 +464,5 @@ describe('administrators', () => {
   it('must exist', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     expect(await refusal(prepareAdministrators(configuration, isHash, hash))).to.be.instanceOf(ConfigurationError)
-  })
-})
-
-describe('settings of all nodes', () => {
-  /** The settings that several configurations have in common. */
-  class Shared {
-    settings: Settings = new Map()
-    readonly written: unknown[] = []
-    readonly #listeners = new Set<() => void>()
-    read(): Settings { return this.settings }
-    async write(section: string, key: string, value: string | null): Promise<void> {
-      this.written.push([section, key, value])
-      const next = combineSettings(this.settings)
-      if (value === null) next.get(section)?.delete(key)
-      else putSetting(next, section, key, value)
-      this.settings = next
-      for (const listener of [...this.#listeners]) listener()
-    }
-    onChange(listener: () => void): () => void {
-      this.#listeners.add(listener)
-      return () => { this.#listeners.delete(listener) }
-    }
-  }
-  type Pair = readonly [LiveConfiguration, LiveConfiguration]
-  const persist = { persist: true }
-  const admins = (configuration: LiveConfiguration): unknown => configuration.sections().admins
-
-  /** Returns two nodes with these files. */
-  async function nodes(shared: Shared, first: string, second = first): Promise<Pair> {
-    const open = async (text: string): Promise<LiveConfiguration> => {
-      const configuration = await LiveConfiguration.load(new MemoryFiles(file(text), file('', 'changes.ini')), {})
-      configuration.follow(shared)
-      return configuration
-    }
-    return [await open(first), await open(second)]
-  }
-
-  it('are changed on all of them, at once and without files', async () => {
-    const shared = new Shared()
-    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')
-    const options = b.options(httpDeclarations)
-    await a.set('admins', 'bert', '-2', persist)
-    await a.set('chttpd', 'authentication_handlers', 'jwt, cookie', persist)
-    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1', bert: '-2' }, { anna: '-1', bert: '-2' }])
-    expect(options.authenticationHandlers).to.deep.equal(['jwt', 'cookie'])
-    await b.reload()
-    expect(admins(b)).to.deep.equal({ anna: '-1', bert: '-2' })
-    await b.delete('admins', 'bert', persist)
-    await b.delete('chttpd', 'authentication_handlers', persist)
-    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1' }, { anna: '-1' }])
-    expect(options.authenticationHandlers).to.deep.equal(['cookie', 'default'])
-  })
-
-  it('include all that decides whom the handlers admit, so that no node admits more than the others', async () => {
-    const shared = new Shared()
-    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')
-    const settings: readonly (readonly [section: string, key: string, value: string])[] = [
-      ['chttpd_auth', 'proxy_use_secret', 'true'], ['chttpd_auth', 'x_auth_username', 'X-User'],
-      ['chttpd_auth', 'x_auth_roles', 'X-Roles'], ['chttpd_auth', 'x_auth_token', 'X-Token'],
-      ['chttpd_auth', 'hash_algorithms', 'sha512'],
-      ...declaredOptions.filter(({ section }) => section === 'jwt_auth')
-        .map(({ section, key, defaultText }) => [section, key, defaultText ?? 'roles'] as const),
-    ]
-    for (const [section, key, value] of settings) await a.set(section, key, value, persist)
-    expect(settings.length).to.be.above(12)
-    for (const [section, key, value] of settings) expect(b.get(section, key), `${section}/${key}`).to.equal(value)
-    expect(shared.written.length).to.equal(settings.length)
-  })
-
-  it('do not override what a node has in its files, and change it there', async () => {
-    const shared = new Shared()
-    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n', '[admins]\nbert = -2\n')
-    await a.set('admins', 'bert', '-3', persist)
-    expect([admins(a), admins(b)]).to.deep.equal([{ bert: '-3', anna: '-1' }, { bert: '-2' }])
-    await a.set('admins', 'anna', '-4', persist)
-    await a.set('uuids', 'max_count', '5', persist)
-    expect(shared.written).to.deep.equal([['admins', 'bert', '-3']])
-    expect([a.get('admins', 'anna'), b.get('admins', 'anna'), b.get('uuids', 'max_count')])
-      .to.deep.equal(['-4', undefined, '1000'])
-  })
-
-  it('cannot lock administrators out', async () => {
-    const [a, b] = await nodes(new Shared(), '[admins]\nanna = -hashed-\n')
-    expect(await refusal(a.set('chttpd', 'authentication_handlers', 'jwt', persist))).to.include({ status: 400 })
-    await a.set('jwt_keys', 'hmac:a', 'c2VjcmV0', persist)
-    await b.set('chttpd', 'authentication_handlers', 'jwt', persist)
-    expect(await refusal(a.delete('jwt_keys', 'hmac:a', persist))).to.include({ status: 400 })
-    await b.delete('chttpd', 'authentication_handlers', persist)
-    await a.delete('jwt_keys', 'hmac:a', persist)
-  })
-
-  it('leave each node the last administrator of its files', async () => {
-    const shared = new Shared()
-    const [a] = await nodes(shared, '[admins]\nanna = -1\n')
-    await a.set('admins', 'bert', '-2', persist)
-    expect((await refusal(a.delete('admins', 'anna', persist))).message).to.match(/^anna is the last .* in the files/)
-    await a.delete('admins', 'bert', persist)
-    expect(admins(a)).to.deep.equal({ anna: '-1' })
-  })
-
-  it('can be set for one node without persistence, until a reload or a persistent change', async () => {
-    const shared = new Shared()
-    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')
-    await a.set('admins', 'bert', '-2', { persist: false })
-    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1', bert: '-2' }, { anna: '-1' }])
-    await a.set('admins', 'bert', '-3', persist)
-    expect([a.get('admins', 'bert'), b.get('admins', 'bert')]).to.deep.equal(['-3', '-3'])
-    expect(await refusal(a.delete('admins', 'bert', { persist: false }))).to.include({ status: 400 })
-  })
-
-  it('are bounded, and those that a node does not accept are left out', async () => {
-    let settings: Record<string, string> = { 'config/uuids/max_count': '5', 'config/jwt_keys/hmac:a': '-', 'x/y': 'z' }
-    const control = {
-      state: () => ({ settings }) as ClusterState, onChange: () => () => {},
-      setSetting: async (section: string, key: string, value: string | null) => {
-        settings = { ...settings, [`${section}/${key}`]: value! }
-      },
-    }
-    const shared = new SharedSettings(control)
-    expect(shared.read()).to.deep.equal(new Map())
-    for (let index = 0; index < 998; index++) await shared.write('admins', `a/${index}`, '-1')
-    expect(shared.read().get('admins')?.size).to.equal(998)
-    expect(shared.read()).to.equal(shared.read())
-    expect(await refusal(shared.write('admins', 'more', '-1'))).to.include({ status: 400 })
-    expect(await refusal(shared.write('admins', 'a/1', 'x'.repeat(20_000)))).to.include({ status: 400 })
-    await shared.write('admins', 'a/1', '-2')
-    expect(shared.read().get('admins')?.get('a/1')).to.equal('-2')
   })
 })
