@@ -4,7 +4,7 @@
  * turn, and not by all of them.
  */
 import { ApiError } from '@sectional/core'
-import { overloaded } from '../request/admission.ts'
+import { overloaded } from '../request/overload-error.ts'
 
 /** Passwords that may wait for a thread. */
 const waitingMax = 100

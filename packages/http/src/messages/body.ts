@@ -37,7 +37,7 @@ async function receive(request: RequestContext, { admission }: Services, limit: 
   if (announced === undefined && exchange.headers['transfer-encoding'] === undefined) return emptyBody
   const length = Number(announced ?? 0)
   if (length > limit.bytes) throw requestTooLarge(length, limit)
-  admission.checkBody(length)
+  admission.checkBody(request, length)
   try {
     const body = await exchange.readBody(limit.bytes, bytes => admission.reserveBody(request, bytes))
     admission.bodyArrived(request)

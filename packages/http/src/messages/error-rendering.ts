@@ -5,7 +5,7 @@ import { BodyTooLargeError, BodyTooSlowError, ClientGoneError, StorageError } fr
 import { FunctionError } from './function-error.ts'
 import { loginRedirect } from './login-redirect.ts'
 import { sendJson } from './response.ts'
-import { overloaded } from '../request/admission.ts'
+import { overloaded } from '../request/overload-error.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 

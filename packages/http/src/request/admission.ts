@@ -5,12 +5,14 @@
 import { ApiError } from '@sectional/core'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { ArrivingBodies } from './arriving-bodies.ts'
+import { BodyMemory } from './body-memory.ts'
+import { overloaded, retryAfter } from './overload-error.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** The part of the admitted requests that may wait for bodies of clients that are logged in. */
 const userBodiesPart = 0.5
-
-const retryAfter = { 'Retry-After': '1' }
+/** The part of the memory for parsed bodies that feeds may take, which wait for as long as their clients want. */
+const feedParsedPart = 0.5
 
 type AdmissionOptions = Pick<HttpOptions, 'concurrentRequestsMax' | 'feedsMax' | 'anonymousBodiesMax'
   | 'bufferedBodyBytesMax' | 'parsedBytesMax'>
@@ -20,13 +22,15 @@ export class Admission {
   readonly #feedsMax: number
   readonly #anonymousBodies: ArrivingBodies
   readonly #userBodies: ArrivingBodies
-  readonly #bytesMax: number
+  readonly #bodies: BodyMemory
+  readonly #answersMax: number
   readonly #parsedMax: number
   #requests = 0
   #feeds = 0
-  #bytes = 0
   #answerBytes = 0
   #parsedBytes = 0
+  /** Those of feeds. */
+  #feedParsedBytes = 0
   #closed = false
   #onIdle: (() => void) | null = null
 
@@ -37,14 +41,15 @@ export class Admission {
     this.#feedsMax = feedsMax
     this.#anonymousBodies = new ArrivingBodies(anonymousBodiesMax)
     this.#userBodies = new ArrivingBodies(Math.ceil(concurrentRequestsMax * userBodiesPart))
-    this.#bytesMax = bufferedBodyBytesMax
+    this.#bodies = new BodyMemory(bufferedBodyBytesMax)
+    this.#answersMax = bufferedBodyBytesMax
     this.#parsedMax = parsedBytesMax
   }
 
   get requests(): number { return this.#requests }
   /** Requests that wait for changes. They are not counted by `requests`. */
   get feeds(): number { return this.#feeds }
-  get bufferedBytes(): number { return this.#bytes }
+  get bufferedBytes(): number { return this.#bodies.bytes }
 
   /**
    * Admits a request. Returns false when it must be answered with 503; each `true` must be followed by one `leave`.
@@ -67,7 +72,8 @@ export class Admission {
 
   leave(request: RequestContext | null): void {
     if (request !== null) {
-      this.#bytes -= request.reservedBytes
+      this.#bodies.release(request)
+      if (request.isFeed) this.#feedParsedBytes -= request.parsedBytes
       this.#answerBytes -= request.answerBytes
       this.#parsedBytes -= request.parsedBytes
       this.bodyArrived(request)
@@ -94,25 +100,30 @@ export class Admission {
 
   /**
    * Counts the request as a feed instead of a request, because it spends most of its time waiting.
-   * @throws ApiError `service_unavailable` when the limit of feeds is reached
+   * @throws ApiError `service_unavailable` when the limit of feeds is reached, or their bodies take much memory
    */
   becomeFeed(request: RequestContext): void {
     if (this.#feeds >= this.#feedsMax) throw overloaded('changes feeds')
+    const { parsedBytes } = request
+    const others = this.#feedParsedBytes
+    if (others > 0 && parsedBytes > 0 && others + parsedBytes > this.#parsedMax * feedParsedPart) {
+      throw overloaded('bodies of changes feeds')
+    }
+    this.#bodies.keepForFeed(request)
+    this.#feedParsedBytes += parsedBytes
     request.isFeed = true
     this.#feeds++
     this.#requests--
   }
 
   /** @throws ApiError `service_unavailable` when so many bytes do not fit into the budget of bodies now */
-  checkBody(bytes: number): void {
-    if (this.#bytes + bytes > this.#bytesMax) throw overloaded('request bodies')
+  checkBody(request: RequestContext, bytes: number): void {
+    this.#bodies.check(request, bytes)
   }
 
   /** Counts bytes of a body that have arrived. @throws ApiError like `checkBody` */
   reserveBody(request: RequestContext, bytes: number): void {
-    this.checkBody(bytes)
-    this.#bytes += bytes
-    request.reservedBytes += bytes
+    this.#bodies.reserve(request, bytes)
   }
 
   /**
@@ -132,7 +143,7 @@ export class Admission {
    * have not taken yet
    */
   checkAnswer(bytes: number): void {
-    if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#bytesMax) throw overloaded('large answers')
+    if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#answersMax) throw overloaded('large answers')
   }
 
   /** Counts the bytes of a whole response until the client has taken it. */
@@ -146,10 +157,4 @@ export class Admission {
     this.#closed = true
     if (this.#requests + this.#feeds > 0) await new Promise<void>(resolve => { this.#onIdle = resolve })
   }
-}
-
-export function overloaded(what: string): ApiError {
-  return new ApiError('service_unavailable', `This node is handling as many ${what} as it can; try again shortly.`, {
-    headers: retryAfter,
-  })
 }

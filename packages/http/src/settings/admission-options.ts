@@ -58,7 +58,8 @@ export const admissionDeclarations = {
     default: 256 * mebibyte,
     effect: 'restart',
     help: 'Maximum size of all request bodies that are in memory at the same time; the same limit applies to all large '
-      + 'answers that clients have not received yet. A request beyond it gets 503 with Retry-After.',
+      + 'answers that clients have not received yet. A request beyond it gets 503 with Retry-After. Several bodies of one '
+      + 'address may take three quarters of it, and several of changes feeds half of it.',
   }),
 
   /** Decoded bytes of a gzip body for each byte sent. The ratio is not checked for bodies of up to 4 MiB decoded. */
@@ -80,7 +81,7 @@ export const admissionDeclarations = {
     default: 512 * mebibyte,
     effect: 'restart',
     help: 'Maximum of the estimated memory for the parsed bodies of all running requests; a request beyond it gets 503 '
-      + 'with Retry-After unless it is the only large one.',
+      + 'with Retry-After unless it is the only large one. Several changes feeds may take half of it.',
   }),
 
   /** When more `batch=ok` writes are open, further ones are awaited. */

@@ -138,6 +138,50 @@ describe('overload', () => {
     await node.stop()
   })
 
+  it('leaves memory to others while bodies of one address do not end', async () => {
+    const node = new MemoryNode({ http: { bufferedBodyBytesMax: 4000 } })
+    node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
+    await node.put('/db')
+    const rest = gate()
+    async function* unended(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(`{"text":"${'x'.repeat(1400)}`)
+      await rest.opened
+    }
+    const put = (id: string, address: string, body: unknown): ReturnType<typeof node.put> =>
+      node.put(`/db/${id}`, body, { 'content-type': 'application/json', 'x-forwarded-for': address })
+    const slow = ['a', 'b'].map(id => put(id, '10.0.0.1', unended()))
+    await new Promise(resolve => { setImmediate(resolve) })
+    expect((await put('c', '10.0.0.1', { text: 'x'.repeat(400) })).status).to.equal(503)
+    expect((await put('d', '10.0.0.2', { text: 'x'.repeat(400) })).status).to.equal(201)
+    rest.open()
+    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([400, 400])
+    expect((await put('c', '10.0.0.1', { text: 'x'.repeat(3500) })).status, 'alone').to.equal(201)
+    await node.stop()
+  })
+
+  it('leaves memory to others while feeds with large bodies wait', async () => {
+    const node = new MemoryNode({ http: { bufferedBodyBytesMax: 400_000, parsedBytesMax: 400_000 } })
+    node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
+    await node.put('/db')
+    const follow = async (address: string, left = new AbortController()): Promise<number> => {
+      const headers = {
+        authorization: basic('admin', 'secret'), 'content-type': 'application/json', 'x-forwarded-for': address,
+      }
+      const path = '/db/_changes?feed=continuous&heartbeat=60000'
+      return (await node.open('POST', path, headers, `{${' '.repeat(130_000)}}`, left.signal)).status
+    }
+    const first = new AbortController()
+    expect([await follow('10.0.0.1', first), await follow('10.0.0.2')]).to.deep.equal([200, 503])
+    expect((await node.get('/db/_changes?feed=longpoll&timeout=0')).status).to.equal(200)
+    expect((await node.post('/db/_bulk_docs', { docs: [{ text: 'x'.repeat(100_000) }] })).status).to.equal(201)
+    first.abort()
+    await node.clock.advance(1)
+    const second = new AbortController()
+    expect(await follow('10.0.0.2', second)).to.equal(200)
+    second.abort()
+    await node.stop()
+  })
+
   it('refuses bodies whose parsed form does not fit beside those of others, and frees memory afterwards', async () => {
     const door = gate()
     const node = new MemoryNode({
