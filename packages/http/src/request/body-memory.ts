@@ -3,7 +3,7 @@ import type { RequestContext } from './request-context.ts'
 
 /** The part of the memory that the bodies of one address may take, beside the first of them. */
 const addressPart = 0.75
-/** The part that the bodies of feeds may take, beside the first of them: feeds wait for as long as their clients want. */
+/** The part that bodies of feeds may take, beside the first of them: feeds wait for as long as their clients want. */
 const feedsPart = 0.5
 
 /**

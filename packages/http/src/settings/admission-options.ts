@@ -58,8 +58,8 @@ export const admissionDeclarations = {
     default: 256 * mebibyte,
     effect: 'restart',
     help: 'Maximum size of all request bodies that are in memory at the same time; the same limit applies to all large '
-      + 'answers that clients have not received yet. A request beyond it gets 503 with Retry-After. Several bodies of one '
-      + 'address may take three quarters of it, and several of changes feeds half of it.',
+      + 'answers that clients have not received yet. A request beyond it gets 503 with Retry-After. Several bodies of '
+      + 'one address may take three quarters of it, and several of changes feeds half of it.',
   }),
 
   /** Decoded bytes of a gzip body for each byte sent. The ratio is not checked for bodies of up to 4 MiB decoded. */
