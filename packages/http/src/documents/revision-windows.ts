@@ -3,6 +3,7 @@
  * next window is read when the previous one has been sent.
  */
 import { ApiError, openedRevisionBytes, type OpenedRevision } from '@sectional/core'
+import { checkAnswer } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 
@@ -37,7 +38,7 @@ export async function* openInWindows(
     const asked = revisions.slice(begin, begin + window)
     const opened = await coordinator.openRevisions(request.database, id, { revisions: asked, latest, r }, request) ?? []
     const bytes = opened.reduce((sum, each) => each.kind === 'found' ? sum + bytesOf(each) : sum, 0)
-    if (isFirst) admission.checkAnswer(bytes)
+    if (isFirst) checkAnswer(bytes, services)
     isFirst = false
     admission.reserveAnswer(request, bytes)
     for (const each of opened) if (each.kind === 'found' || !isAll) yield each

@@ -4,6 +4,7 @@ import { withCrossOrigin } from './cross-origin.ts'
 import { frameOptions } from './frame-options.ts'
 import { asScript, scriptType, scriptWriter } from './script-answer.ts'
 import { addressedOrigin } from '../request/forwarded-headers.ts'
+import { overloaded } from '../request/overload-error.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -107,11 +108,22 @@ export function send(
   const callback = callbackOf(request, headers)
   const body = request.isEmptied ? '' : callback === null ? content : asScript(callback, content)
   if (body.length > smallAnswerBytes) {
-    if (!acknowledgesWrite) services.admission.checkAnswer(body.length)
+    if (!acknowledgesWrite) checkAnswer(body.length, services)
     services.admission.reserveAnswer(request, body.length)
   }
   request.status = status
   request.exchange.send(status, adapted(request, services, headers), body)
+}
+
+/**
+ * Closes the connection of a client that has not read its answer for long when an answer does not fit, so that clients
+ * which do not read do not keep the answers of others away.
+ * @throws ApiError `service_unavailable` when so many bytes do not fit in addition to those that clients have not read
+ */
+export function checkAnswer(bytes: number, { admission, runtime }: Services): void {
+  if (admission.fitsAnswer(bytes)) return
+  runtime.http.endStalled(1)
+  throw overloaded('large answers')
 }
 
 /** Takes the body of an answer that was sent without one. */

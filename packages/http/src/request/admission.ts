@@ -138,12 +138,9 @@ export class Admission {
     request.parsedBytes += bytes
   }
 
-  /**
-   * @throws ApiError `service_unavailable` when so many bytes do not fit in addition to responses that slow clients
-   * have not taken yet
-   */
-  checkAnswer(bytes: number): void {
-    if (this.#answerBytes > 0 && this.#answerBytes + bytes > this.#answersMax) throw overloaded('large answers')
+  /** Returns whether so many bytes of a response fit in addition to those that slow clients have not taken yet. */
+  fitsAnswer(bytes: number): boolean {
+    return this.#answerBytes === 0 || this.#answerBytes + bytes <= this.#answersMax
   }
 
   /** Counts the bytes of a whole response until the client has taken it. */

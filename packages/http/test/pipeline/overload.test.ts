@@ -270,8 +270,11 @@ describe('overload', () => {
       stream: () => { throw new Error('not used') },
     }))
     await read(door.opened)
+    const closed: unknown[] = []
+    node.runtime.http.endStalled = count => { closed.push(count); return true }
     const refused = await node.get('/db/large')
     expect([refused.status, refused.headers['retry-after']]).to.deep.equal([503, '1'])
+    expect(closed, 'clients that do not read').to.deep.equal([1])
     expect((await node.get('/db/small')).status).to.equal(200)
     const written = await node.post('/db/_bulk_docs', { docs: Array.from({ length: 300 }, () => ({})) })
     expect([written.status, written.text.length > 16_384], 'what was written is said').to.deep.equal([201, true])

@@ -49,7 +49,7 @@ export class MemoryHttpListener implements HttpListener {
   }
 
   /** Clients in memory take every answer. */
-  endStalled(): boolean {
+  endStalled(_countMax?: number): boolean {
     return false
   }
 

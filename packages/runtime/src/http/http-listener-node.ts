@@ -113,8 +113,8 @@ export class NodeHttpListener implements HttpListener {
     return connectionLimits(descriptors, connectionsMax, addressPercent)
   }
 
-  endStalled(): boolean {
-    return this.#stalled.close()
+  endStalled(countMax?: number): boolean {
+    return this.#stalled.close(countMax)
   }
 
   /** Closes every server and connection at once. */

@@ -6,10 +6,11 @@ export interface HttpListener {
   /** @throws Error that names the address when it cannot be bound; its cause has the code of the system */
   listen(address: HttpAddress, handler: HttpHandler): Promise<HttpServer>
   /**
-   * Closes connections whose clients have taken nothing of an answer for some seconds. Call it when the node is
-   * overloaded. Returns whether there was one.
+   * Closes connections whose clients have taken nothing of an answer for some seconds, or not all of one that was sent
+   * as a whole. Call it when the node is overloaded. Returns whether there was one.
+   * @param countMax how many are closed; by default as many as the listener closes at a time
    */
-  endStalled(): boolean
+  endStalled(countMax?: number): boolean
 }
 
 export interface HttpAddress {

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http'
 
-/** A client that has taken a piece of an answer within this time is never disconnected for its slowness. */
+/**
+ * A client that has taken a piece of a stream within this time, or the whole of another answer, is never disconnected
+ * for its slowness.
+ */
 const stalledMsMin = 2_000
 /** The number of connections that one call may close. */
 const closedMax = 256
@@ -22,11 +25,11 @@ export class StalledAnswers {
   }
 
   /** Closes the connections that have been stalled for longest. Returns whether it has closed one. */
-  close(): boolean {
+  close(countMax = closedMax): boolean {
     const beginMsMax = performance.now() - stalledMsMin
     let closed = 0
     for (const [response, sinceMs] of this.#sinceMs) {
-      if (sinceMs > beginMsMax || closed === closedMax) break
+      if (sinceMs > beginMsMax || closed === countMax) break
       this.#sinceMs.delete(response)
       response.socket?.resetAndDestroy()
       closed++

@@ -182,6 +182,26 @@ describe('NodeHttpListener', () => {
     expect(listener.endStalled()).to.equal(false)
   })
 
+  it('closes as many of these connections as the caller wants, the one that has waited for longest first', async () => {
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, exchange => {
+      exchange.send(200, {}, Buffer.alloc(20_000_000))
+    })
+    const clients: Client[] = []
+    for (let count = 0; count < 3; count++) {
+      const client = await new Client(server).opened()
+      client.socket.pause()
+      client.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+      await new Promise(resolve => setTimeout(resolve, 20))
+      clients.push(client)
+    }
+    while (!listener.endStalled(1)) await new Promise(resolve => setTimeout(resolve, 5))
+    while (!listener.endStalled(1)) await new Promise(resolve => setTimeout(resolve, 5))
+    for (const { socket } of clients) socket.resume()
+    await Promise.all(clients.slice(0, 2).map(client => client.closed))
+    expect(clients[2]!.socket.closed).to.equal(false)
+    clients[2]!.socket.destroy()
+  })
+
   it('shows a response with large headers as undelivered, too', async () => {
     let client: Socket | undefined
     await handled(async exchange => {
