@@ -222,8 +222,13 @@ describe('a shard host', () => {
     disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
     expect(await rejection(write('c'))).to.equal('storage')
     disk.setFaults({})
-    const { documentCount, sequence } = await engine.upkeep.replicaInfo(context)
-    expect([documentCount, sequence]).to.deep.equal([2, 2])
+    const counts = async (): Promise<readonly number[]> => {
+      const { documentCount, sequence } = await engine.upkeep.replicaInfo(context)
+      return [documentCount, sequence]
+    }
+    expect(await counts(), 'the store has not recovered yet').to.deep.equal([1, 1])
+    await clock.advance(10_000)
+    expect(await counts()).to.deep.equal([2, 2])
     await host.close()
   })
 

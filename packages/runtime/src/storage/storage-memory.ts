@@ -21,7 +21,10 @@ export interface DiskFaults {
   readonly syncDelayMs?: (store: string) => number
   /** Fails the batch; nothing of it is written. */
   readonly failWrite?: (store: string) => 'full' | 'io' | undefined
-  /** Whether a batch that fails with `io` reached the disk nevertheless. When absent, it did not. */
+  /**
+   * Whether a batch that fails with `io` reached the log on the disk nevertheless. When absent, it did not. As with
+   * LevelDB, the process that wrote it finds it when the store has recovered, and another one when it opens the store.
+   */
   readonly landFailed?: (store: string) => boolean
   /** Fails the recovery of a store after a failed batch. */
   readonly failRecovery?: (store: string) => 'full' | 'io' | undefined
@@ -60,6 +63,8 @@ export class MemoryDisk {
   readonly #journals = new Map<string, WriteJournal>()
   readonly #damage = new Map<string, readonly string[]>()
   readonly #ruined = new Set<string>()
+  /** The batch of each store that has failed and is in its log nevertheless. No process has read it yet. */
+  readonly #landed = new Map<string, BatchOperations>()
   #journalBatches = 0
   #faults: DiskFaults = {}
 
@@ -87,6 +92,7 @@ export class MemoryDisk {
   copy(clock?: Clock): MemoryDisk {
     const copy = new MemoryDisk(clock, this.blobs.copy())
     for (const [name, data] of this.#stores) copy.#stores.set(name, data.copy())
+    for (const [name, batch] of this.#landed) applyTo(copy.#stores.get(name)!, batch)
     for (const [name, damage] of this.#damage) copy.#damage.set(name, damage)
     return copy
   }
@@ -192,7 +198,20 @@ export class MemoryDisk {
   /** @internal */
   remove(name: string): void {
     if (this.#openers.has(name)) throw new StorageError('locked', `the store ${name} is open: close it first`)
-    for (const records of [this.#stores, this.#journals, this.#damage, this.#ruined]) records.delete(name)
+    const kept = [this.#stores, this.#journals, this.#damage, this.#ruined, this.#landed]
+    for (const records of kept) records.delete(name)
+  }
+
+  /** @internal Keeps a batch that has failed until `takeLanded`. */
+  land(store: string, batch: BatchOperations): void {
+    this.#landed.set(store, batch)
+  }
+
+  /** @internal Returns the batch that the replay of the store's log finds. */
+  takeLanded(store: string): BatchOperations | undefined {
+    const batch = this.#landed.get(store)
+    this.#landed.delete(store)
+    return batch
   }
 
   /** @internal */
@@ -295,6 +314,7 @@ class MemoryStore extends GroupCommitStore {
     this.#disk.journal(this.name)?.cover(this.#now() - 2 * this.#watermarkMs)
     const error = new StorageError('closed', `the store ${this.name} was revoked`)
     const lost = this.#inFlight
+    this.#applyLanded()
     if (lost !== undefined && this.#disk.faults.keepUnsynced?.(this.name) === true) this.#apply(lost.operations, false)
     this.#loseNewest()
     this.abandon(error)
@@ -343,7 +363,9 @@ class MemoryStore extends GroupCommitStore {
       const land = (): void => {
         if (this.#crashed) return
         if (failure === undefined) this.#apply(operations, this.#watermarkMs === 0)
-        else if (failure === 'io' && this.#disk.faults.landFailed?.(this.name) === true) this.#apply(operations, false)
+        else if (failure === 'io' && this.#disk.faults.landFailed?.(this.name) === true) {
+          this.#disk.land(this.name, operations)
+        }
         settle(
           failure && new StorageError(
             failure, failure === 'full' ? 'No space left on device (simulated)' : 'Input/output error (simulated)',
@@ -428,6 +450,7 @@ class MemoryStore extends GroupCommitStore {
 
   protected override async _close(): Promise<void> {
     this.#crashed = true
+    this.#applyLanded()
     this.#disk.journal(this.name)?.cover(Number.POSITIVE_INFINITY)
     this.#disk.detach(this.name, this)
   }
@@ -438,6 +461,7 @@ class MemoryStore extends GroupCommitStore {
     if (failure !== undefined) {
       throw new StorageError(failure, `the store ${this.name} cannot be opened again (simulated)`)
     }
+    this.#applyLanded()
   }
 
   protected override _toStorageError(error: unknown): StorageError {
@@ -449,14 +473,14 @@ class MemoryStore extends GroupCommitStore {
   }
 
   #apply(operations: BatchOperations, covered: boolean): void {
-    const { keys, values } = operations
     this.#disk.journal(this.name)?.add(operations, this.#now(), covered)
     this.#unsynced?.add(operations, this.#now(), false)
-    for (const [index, key] of keys.entries()) {
-      const value = values[index] ?? null
-      if (value === null) this.#data.delete(key)
-      else this.#data.set(key, new Uint8Array(value))
-    }
+    applyTo(this.#data, operations)
+  }
+
+  #applyLanded(): void {
+    const landed = this.#disk.takeLanded(this.name)
+    if (landed !== undefined) this.#apply(landed, false)
   }
 
   #assertReadable(): void {
@@ -470,6 +494,14 @@ class MemoryStore extends GroupCommitStore {
 
   #assertAlive(): void {
     if (this.#crashed) throw new StorageError('closed', `the store ${this.name} is closed`)
+  }
+}
+
+function applyTo(data: SortedMap, { keys, values }: BatchOperations): void {
+  for (const [index, key] of keys.entries()) {
+    const value = values[index] ?? null
+    if (value === null) data.delete(key)
+    else data.set(key, new Uint8Array(value))
   }
 }
 

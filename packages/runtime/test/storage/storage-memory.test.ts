@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ManualClock } from '../../src/clock/clock-manual.ts'
 import { MemoryDisk, MemoryStorage } from '../../src/storage/storage-memory.ts'
-import { lastKey } from '../../src/storage/storage.ts'
+import { lastKey, type Store } from '../../src/storage/storage.ts'
 import { storageSuite } from '../../src/storage/storage-suite.ts'
 
 storageSuite('MemoryStorage', {
@@ -107,12 +107,38 @@ describe('a failing disk', () => {
 })
 
 describe('other behaviour of a simulated disk', () => {
-  it('may have written a batch whose fsync failed', async () => {
-    const storage = new MemoryStorage()
-    const store = await storage.open('documents')
-    storage.disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
-    expect(await outcome(store.write(batch => batch.put('a', bytes(''))))).to.equal('io')
-    expect(store.getSync('a')).to.not.equal(undefined)
+  describe('that may have written a batch whose fsync failed', () => {
+    let storage: MemoryStorage
+    let store: Store
+    beforeEach(async () => {
+      storage = new MemoryStorage()
+      store = await storage.open('documents')
+      storage.disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
+      expect(await outcome(store.write(batch => batch.put('a', bytes(''))))).to.equal('io')
+      storage.disk.setFaults({})
+    })
+
+    it('shows it when the store has recovered, not before', async () => {
+      expect(store.getSync('a')).to.equal(undefined)
+      storage.disk.setFaults({ failRecovery: () => 'io' })
+      expect(await outcome(store.write(() => {}))).to.equal('io')
+      expect(store.getSync('a')).to.equal(undefined)
+      storage.disk.setFaults({})
+      await store.write(() => {})
+      expect(store.getSync('a')).to.not.equal(undefined)
+    })
+
+    it('shows it to the process that opens the store after a crash or a stop', async () => {
+      const copied = await new MemoryStorage(storage.disk.copy()).open('documents')
+      expect(copied.getSync('a')).to.not.equal(undefined)
+      const crashed = storage.crash()
+      store = await crashed.open('documents')
+      expect(store.getSync('a')).to.not.equal(undefined)
+      storage.disk.setFaults({ failWrite: () => 'io', landFailed: () => true })
+      expect(await outcome(store.write(batch => batch.put('b', bytes(''))))).to.equal('io')
+      await store.close()
+      expect((await crashed.open('documents')).getSync('b')).to.not.equal(undefined)
+    })
   })
 
   it('fails reads of every kind', async () => {
