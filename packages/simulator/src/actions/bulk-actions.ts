@@ -1,6 +1,6 @@
 /** `_bulk_docs` requests: edits, and revisions that were created elsewhere. */
 import type { ContentName } from '../workload/attachment-content.ts'
-import { outcomeOf } from '../workload/client-session.ts'
+import { outcomeOf, readRow } from '../workload/client-session.ts'
 import type { ClientSession, Reading, Task } from '../workload/client-session.ts'
 import type { Answer } from '../world/answer.ts'
 import type { SwarmAction } from './action.ts'
@@ -59,15 +59,6 @@ async function graft(session: ClientSession, database: string, id: string): Prom
     kind: 'graft', id, value, attachments: { inherits: false, contents }, paths: [path], tombstone,
     read: answer => readGraft(answer, revision),
   }])
-}
-
-function readRow({ status, body }: Answer, index: number): Reading {
-  const row = Array.isArray(body) ? body[index] : undefined
-  if (row === undefined) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
-  if (row.ok !== true) {
-    return { outcome: row.error === 'forbidden' ? 'failed' : 'unknown', conflict: row.error === 'conflict' }
-  }
-  return { outcome: row.accepted === true ? 'accepted' : 'done', revision: row.rev }
 }
 
 /** Returns the winners of the documents that are not deleted. */

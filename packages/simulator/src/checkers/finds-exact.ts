@@ -8,6 +8,9 @@ import { mappedBodies, usedQueryIndexes } from './used-views.ts'
 import { sendUntil } from './views-exact.ts'
 
 const drawnSelectors = 3
+/** Documents of one page of a query with bookmarks. */
+const pageMin = 3
+const pageMax = 20
 /** More documents than a database of the swarm has. */
 const limit = 10_000
 
@@ -41,12 +44,37 @@ export async function findsExact(
       for (const choice of [...named, {}, ...at === 0 ? sorted : []]) {
         const query = { selector, limit, fields: ['_id'], ...choice }
         const { status, body } = await sendUntil(attempts, () => world.send(node, 'POST', `/${database}/_find`, query))
-        const found = status === 200 ? body.docs.map(({ _id }: { readonly _id: string }) => _id).sort() : undefined
+        const found = status === 200 ? idsOf(body) : undefined
         if (JSON.stringify(found) === JSON.stringify(expected)) continue
         findings.push(`${database}/_find ${JSON.stringify(query)} through node ${node} is answered ${status} `
           + `${JSON.stringify(found ?? body)}, not ${JSON.stringify(expected)}`)
       }
+      if (at < selectors.length - 1) continue
+      const paged = await findInPages(world, dice, attempts, node, database, { selector, fields: ['_id'] })
+      if (paged === undefined || JSON.stringify(paged.toSorted()) === JSON.stringify(expected)) continue
+      findings.push(`the pages of ${database}/_find ${JSON.stringify(selector)} through node ${node} have `
+        + `${JSON.stringify(paged)}, not ${JSON.stringify(expected)}`)
     }
   }
   return findings
+}
+
+/** Returns the documents of all pages of a query, which bookmarks connect; undefined when one of them fails. */
+async function findInPages(
+  world: World, dice: Dice, attempts: number, node: number, database: string, query: object,
+): Promise<readonly string[] | undefined> {
+  const ids: string[] = []
+  const page = dice.integer(pageMin, pageMax)
+  for (let bookmark: string | undefined; ;) {
+    const request = { ...query, limit: page, ...(bookmark !== undefined && { bookmark }) }
+    const { status, body } = await sendUntil(attempts, () => world.send(node, 'POST', `/${database}/_find`, request))
+    if (status !== 200) return undefined
+    ids.push(...idsOf(body))
+    if (body.docs.length < page || ids.length > limit) return ids
+    bookmark = body.bookmark
+  }
+}
+
+function idsOf({ docs }: { readonly docs: readonly { readonly _id: string }[] }): readonly string[] {
+  return docs.map(({ _id }) => _id).sort()
 }

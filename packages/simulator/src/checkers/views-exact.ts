@@ -7,7 +7,7 @@ import { compareJson } from '../views/json-order.ts'
 import { naiveReduction, naiveRows, naiveScan } from '../views/naive-view.ts'
 import type { NaiveGroup, NaiveRow } from '../views/naive-view.ts'
 import type { Json } from '../views/view-functions.ts'
-import { drawQuery, queryText, wholeView } from '../views/view-query.ts'
+import { drawQuery, drawWindow, queryText, wholeView } from '../views/view-query.ts'
 import type { SwarmQuery } from '../views/view-query.ts'
 import type { Dice } from '../world/dice.ts'
 import type { Answer } from '../world/answer.ts'
@@ -33,9 +33,12 @@ export async function viewsExact(
     for (const used of usedViews(final)) {
       const rows = naiveRows(used.view, documents)
       const queries = [wholeView, ...Array.from({ length: queriesOfView }, () => drawQuery(dice, used.view))]
-      for (const drawn of queries) {
+      const asked = queries.map((query): [SwarmQuery, number] => [query, dice.pick(world.nodes).number])
+      // A node keeps answers to reduced queries. Another part of the same answer must not be taken from them.
+      const again = asked.filter(([{ groupLevel }]) => groupLevel !== null).slice(0, 1)
+        .map(([query, node]): [SwarmQuery, number] => [{ ...query, ...drawWindow(dice) }, node])
+      for (const [drawn, node] of [...asked, ...again]) {
         const query: SwarmQuery = { ...drawn, update: 'true' }
-        const node = dice.pick(world.nodes).number
         const target = `/${database}/${used.design}/_view/${used.name}?${queryText(query, used.view.reduce !== null)}`
         const { status, body } = await sendUntil(attempts, () => world.send(node, 'GET', target))
         const problem = status === 200

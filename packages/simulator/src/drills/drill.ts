@@ -3,6 +3,7 @@
  * that hold only while all other nodes can be reached are hard to judge during overlapping faults, and certain in a
  * drill.
  */
+import type { DocumentRevision } from '@sectional/core'
 import { activeReplicas } from '@sectional/server'
 import type { FinalDatabase, Findings } from '../checkers/final-state.ts'
 import type { FaultyDisks } from '../faults/faulty-disks.ts'
@@ -33,6 +34,12 @@ const reachableMsMax = 60_000
 /** Returns whether the database stays fully available while one node is away. */
 export function sparesOneNode({ record }: FinalDatabase): boolean {
   return record.shards.every(shard => activeReplicas(shard).length >= replicasMin)
+}
+
+/** Returns a new branch of a document, as a replicator sends it. */
+export function randomRevision(dice: Dice, id: string): DocumentRevision {
+  const body = new Uint8Array(Buffer.from(JSON.stringify({ drill: dice.seed() })))
+  return { id, path: { start: 1, ids: [dice.hash()] }, deleted: false, body }
 }
 
 /** A document of which a client has made a second revision while a node was away. */

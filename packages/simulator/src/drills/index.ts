@@ -5,18 +5,25 @@ import { contestedEditsDrill } from './contested-edits-drill.ts'
 import { cutOffPurgeDrill } from './cut-off-purge-drill.ts'
 import { falseCheckpointDrill } from './false-checkpoint-drill.ts'
 import { fullDiskDrill } from './full-disk-drill.ts'
+import { knownMetadataDrill } from './known-metadata-drill.ts'
 import { laggingReplicaDrill } from './lagging-replica-drill.ts'
 import { leaderChangeDrill } from './leader-change-drill.ts'
 import { listPartsDrill } from './list-parts-drill.ts'
+import { localDocumentDrill } from './local-document-drill.ts'
 import { lostRecorderDrill } from './lost-recorder-drill.ts'
 import { lostSeedDrill } from './lost-seed-drill.ts'
 import { mapChangeDrill } from './map-change-drill.ts'
 import { lostWritesDrill, olderDiskDrill } from './older-disk-drill.ts'
+import { promisedDeletionDrill } from './promised-deletion-drill.ts'
+import { readRepairDrill } from './read-repair-drill.ts'
 import { refillDrill } from './refill-drill.ts'
 import { replicationDrill } from './replication-drill.ts'
 import { restartDrill } from './restart-drill.ts'
 import { silentNodeDrill } from './silent-node-drill.ts'
+import { slowFeedsDrill } from './slow-feeds-drill.ts'
 import { staleMetadataDrill } from './stale-metadata-drill.ts'
+import { tokenDrill } from './token-drill.ts'
+import { usersDrill } from './users-drill.ts'
 
 /** The drills by the names of the rules that they examine. */
 export const drills: Readonly<Record<string, Drill>> = {
@@ -27,6 +34,9 @@ export const drills: Readonly<Record<string, Drill>> = {
   'broken-list': brokenListDrill, 'copied-completely': replicationDrill,
   'leader-change': leaderChangeDrill, 'reads-meet-writes': laggingReplicaDrill, 'fresh-while-filled': refillDrill,
   'list-parts': listPartsDrill, 'auto-purge': autoPurgeDrill, 'lost-recorder': lostRecorderDrill,
+  'repaired-by-reads': readRepairDrill, 'tokens-hold': tokenDrill, 'newest-locals': localDocumentDrill,
+  'known-after-start': knownMetadataDrill, 'promise-first': promisedDeletionDrill, 'users-served': usersDrill,
+  'feeds-follow': slowFeedsDrill,
   // It must be the last one: checkpoints are false afterwards.
   'digests-compared': falseCheckpointDrill,
 }

@@ -48,6 +48,13 @@ export function drawQuery(dice: Dice, { key, reduce }: SwarmView): SwarmQuery {
   }
 }
 
+/** Draws which part of the rows or groups a query lists. */
+export function drawWindow(dice: Dice): Pick<SwarmQuery, 'skip' | 'limit'> {
+  return {
+    skip: dice.chance(0.2) ? dice.integer(0, skipMax) : 0, limit: dice.chance(0.6) ? dice.integer(1, limitMax) : null,
+  }
+}
+
 /** Returns the query string of a query of a view. @param hasReduce whether the view has a reduce function */
 export function queryText(query: SwarmQuery, hasReduce: boolean): string {
   const { keys, startKey, endKey, inclusiveEnd, descending, skip, limit, groupLevel, update } = query

@@ -79,3 +79,13 @@ export function readWritten({ status, body }: Answer): Reading {
     ? { outcome, revision: body.rev }
     : { outcome, conflict: status === 409 }
 }
+
+/** Reads one row of the answer to a bulk request. */
+export function readRow({ status, body }: Answer, index: number): Reading {
+  const row = Array.isArray(body) ? body[index] : undefined
+  if (row === undefined) return { outcome: outcomeOf(status) === 'failed' ? 'failed' : 'unknown' }
+  if (row.ok !== true) {
+    return { outcome: row.error === 'forbidden' ? 'failed' : 'unknown', conflict: row.error === 'conflict' }
+  }
+  return { outcome: row.accepted === true ? 'accepted' : 'done', revision: row.rev }
+}

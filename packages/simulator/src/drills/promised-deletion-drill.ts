@@ -1,0 +1,31 @@
+import type { Findings } from '../checkers/final-state.ts'
+import type { DrillContext } from './drill.ts'
+
+const createdMsMax = 60_000
+const waitingMs = 1000
+
+/**
+ * A node that is cut off promises to delete a database. The name is free for the node's next request to create it: the
+ * deletion is carried out first.
+ */
+export async function promisedDeletionDrill(context: DrillContext): Promise<Findings> {
+  const { dice, number, others, world } = context
+  const path = `/drill${dice.seed()}`
+  const options = '?q=1&n=1'
+  const created = await world.send(number, 'PUT', `${path}${options}`)
+  if (created.status !== 201) return []
+  world.partition([number], others)
+  const deleted = await world.send(number, 'DELETE', path)
+  const again = world.send(number, 'PUT', `${path}${options}`)
+  await world.sleep(dice.wait(waitingMs))
+  world.heal()
+  const answer = await again
+  const findings = deleted.status === 202 && answer.status === 412
+    ? [`node ${number} refuses to create ${path}, whose deletion it had promised: ${JSON.stringify(answer.body)}`] : []
+  await world.allReady()
+  await world.eventually(`${path} to be deleted`, createdMsMax, async () => {
+    const { status } = await world.send(others[0]!, 'DELETE', path)
+    return status === 200 || status === 404 ? null : `status ${status}`
+  })
+  return findings
+}
