@@ -2,10 +2,11 @@ import type { Findings } from '../checkers/final-state.ts'
 import type { DrillContext } from './drill.ts'
 
 const edits = 2
-const slowMs = 1500
+const settleMs = 1000
+const slowMs = 4000
 
 /**
- * A local document is written, deleted and made again, partly while the disk of one node is slow. Each read through any
+ * A local document is edited, and then deleted and made again while the disk of one node is slow. Each read through any
  * node shows what was acknowledged last.
  */
 export async function localDocumentDrill(context: DrillContext): Promise<Findings> {
@@ -14,28 +15,28 @@ export async function localDocumentDrill(context: DrillContext): Promise<Finding
   const path = `/${database}/${id}`
   const trouble = disks.of(world.node(number))
   const through = dice.pick(others)
-  const findings: string[] = []
   let revision: string | undefined
-  for (let edit = 0; edit < edits; edit++) {
-    const { body } = await world.send(through, 'PUT', path, { edit, ...(revision && { _rev: revision }) })
+  const write = async (edit: number): Promise<number> => {
+    const { body, status } = await world.send(through, 'PUT', path, { edit, ...(revision && { _rev: revision }) })
     revision = body?.rev
+    return status
   }
-  await world.send(through, 'DELETE', `${path}?rev=${revision}`)
-  await world.sleep(slowMs)
-  trouble.slowMs = slowMs
-  for (const value of ['made again', 'edited']) {
-    const { body, status } = await world.send(through, 'PUT', path, {
-      value, ...(value === 'edited' && { _rev: revision }),
-    })
-    revision = body?.rev
-    if (status !== 201) break
+  for (let edit = 0; edit < edits; edit++) await write(edit)
+  await world.sleep(settleMs)
+  const findings: string[] = []
+  const readThroughAll = async (edit: number | undefined): Promise<void> => {
     for (const node of world.nodes) {
-      const read = await world.send(node.number, 'GET', path)
-      if (read.status !== 404 && (read.status !== 200 || read.body.value === value)) continue
-      findings.push(`${node.name} answered ${read.status} ${JSON.stringify(read.body)} for ${id}, of which "${value}" had `
-        + 'been acknowledged by a majority')
+      const { body, status } = await world.send(node.number, 'GET', path)
+      if (status !== 200 && status !== 404 || (status === 200 ? body.edit : undefined) === edit) continue
+      findings.push(`${node.name} answered ${status} ${JSON.stringify(body)} for ${id}, of which `
+        + `${edit === undefined ? 'the deletion' : `edit ${edit}`} had been acknowledged by a majority`)
     }
   }
+  trouble.slowMs = slowMs
+  const { status } = await world.send(through, 'DELETE', `${path}?rev=${revision}`)
+  if (status === 200) await readThroughAll(undefined)
+  revision = undefined
+  for (let edit = edits; edit < 2 * edits; edit++) if (await write(edit) === 201) await readThroughAll(edit)
   trouble.slowMs = 0
   await world.converge(database)
   return findings
