@@ -2,7 +2,9 @@ import type { Findings } from '../checkers/final-state.ts'
 import type { DrillContext } from './drill.ts'
 
 const createdMsMax = 60_000
-const waitingMs = 1000
+const waitingMs = 5000
+const pollMs = 20
+const attempts = 20
 
 /**
  * A node that is cut off promises to delete a database. The name is free for the node's next request to create it: the
@@ -16,10 +18,14 @@ export async function promisedDeletionDrill(context: DrillContext): Promise<Find
   if (created.status !== 201) return []
   world.partition([number], others)
   const deleted = await world.send(number, 'DELETE', path)
-  const again = world.send(number, 'PUT', `${path}${options}`)
   await world.sleep(dice.wait(waitingMs))
   world.heal()
-  const answer = await again
+  // The node carries out the deletion as soon as it can, and the request must not come before it.
+  let answer = await world.send(number, 'PUT', `${path}${options}`)
+  for (let left = attempts; answer.status === 503 && left > 0; left--) {
+    await world.sleep(pollMs)
+    answer = await world.send(number, 'PUT', `${path}${options}`)
+  }
   const findings = deleted.status === 202 && answer.status === 412
     ? [`node ${number} refuses to create ${path}, whose deletion it had promised: ${JSON.stringify(answer.body)}`] : []
   await world.allReady()

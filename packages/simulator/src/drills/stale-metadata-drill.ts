@@ -8,19 +8,19 @@ const pollMs = 40
 const slowMs = 3000
 
 /**
- * A node whose disk is full cannot store the metadata log. It does not say that a database is missing that was created
- * elsewhere, and a request to delete it is carried out, promised or refused with a reason, but is no internal error.
+ * A node whose disk is full cannot store the metadata log, and one whose link to the leader is slow gets it late. It does
+ * not say that a database is missing that was created elsewhere, and a request to delete it is carried out, promised or refused with a reason, but is no internal error.
  */
 export async function staleMetadataDrill(context: DrillContext): Promise<Findings> {
   const { dice, disks, number, others, world } = context
   const through = dice.pick(others)
   const trouble = disks.of(world.node(number))
   const path = `/drill${dice.seed()}`
-  trouble.full = true
-  await world.sleep(dice.wait(settleMs))
-  const findings: string[] = []
   const leader = world.leader()?.number
   if (dice.chance(0.5) && leader !== undefined && leader !== number) world.slow(leader, number, slowMs)
+  else trouble.full = true
+  await world.sleep(dice.wait(settleMs))
+  const findings: string[] = []
   // The node asks the leader about the database already, from before its creation on.
   let polls = true
   const polling = (async () => {

@@ -9,8 +9,8 @@ const createdMsMax = 60_000
 const checkpointMs = 5000
 
 /**
- * Users are made while the leader of the metadata log, which creates their databases, cannot change the metadata; then it
- * crashes. Each user gets a database nevertheless.
+ * Users are made while no node can store metadata, and then the leader crashes, which creates their databases. Each user
+ * gets a database nevertheless.
  */
 export async function usersDrill(context: DrillContext): Promise<Findings> {
   const { dice, disks, world } = context
@@ -22,10 +22,8 @@ export async function usersDrill(context: DrillContext): Promise<Findings> {
     return status === 201 || status === 202 || status === 412 ? null : `status ${status}`
   })
   await enabled(true)
-  const leader = world.leader()
-  const trouble = leader && disks.of(leader)
   await world.sleep(dice.wait(checkpointMs))
-  if (trouble !== undefined) Object.assign(trouble, { store: controlStoreName, full: true })
+  for (const node of world.nodes) Object.assign(disks.of(node), { store: controlStoreName, full: true })
   const names = Array.from({ length: users }, () => `u${dice.seed()}`)
   const docs = names.map(name => ({
     _id: `org.couchdb.user:${name}`, name, type: 'user', roles: [], iterations: 1, password_scheme: 'pbkdf2',
@@ -33,8 +31,9 @@ export async function usersDrill(context: DrillContext): Promise<Findings> {
   }))
   const written = await world.send(dice.pick(world.nodes).number, 'POST', '/_users/_bulk_docs', { docs })
   await world.sleep(checkpointMs)
+  for (const node of world.nodes) Object.assign(disks.of(node), { store: undefined, full: false })
+  const leader = world.leader()
   if (leader !== undefined) {
-    Object.assign(trouble!, { store: undefined, full: false })
     world.crash(leader.number)
     await world.start(leader.number)
   }
