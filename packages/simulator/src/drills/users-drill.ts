@@ -23,6 +23,7 @@ export async function usersDrill(context: DrillContext): Promise<Findings> {
   })
   await enabled(true)
   await world.sleep(dice.wait(checkpointMs))
+  const leader = world.leader()
   for (const node of world.nodes) Object.assign(disks.of(node), { store: controlStoreName, full: true })
   const names = Array.from({ length: users }, () => `u${dice.seed()}`)
   const docs = names.map(name => ({
@@ -32,7 +33,6 @@ export async function usersDrill(context: DrillContext): Promise<Findings> {
   const written = await world.send(dice.pick(world.nodes).number, 'POST', '/_users/_bulk_docs', { docs })
   await world.sleep(checkpointMs)
   for (const node of world.nodes) Object.assign(disks.of(node), { store: undefined, full: false })
-  const leader = world.leader()
   if (leader !== undefined) {
     world.crash(leader.number)
     await world.start(leader.number)
