@@ -42,6 +42,11 @@ export async function falseCheckpointDrill(context: DrillContext): Promise<Findi
   world.say(`${holder.name} has ${ids.join(', ')}, which ${crashes.name} and ${third.name} take for copied`)
   world.crash(crashes.number)
   await world.start(crashes.number)
+  if (dice.chance(0.5)) {
+    // A stop in order does not end the doubt when the replicas were not compared meanwhile.
+    await world.stop(crashes.number)
+    await world.start(crashes.number)
+  }
   await world.ready()
   // Later checks would find the difference, too.
   await world.eventually(`${crashes.name} to have caught up`, comparedMsMax, async () => {

@@ -31,6 +31,10 @@ export async function readRepairDrill(context: DrillContext): Promise<Findings> 
       .flatMap(node => world.moments.replicaOf(node, shard) ?? [])
     if (all.length < replicas.length) return []
     await dice.pick(all).storeRevisions({ revisions, revsLimit }, call)
+    const diff = await world.send(reader.number, 'POST', `/${database}/_revs_diff`, { [id!]: stored })
+    const asked: readonly string[] = diff.body?.[id!]?.missing ?? []
+    const known = stored.slice(-branches).filter(revision => !asked.includes(revision))
+    if (diff.status === 200 && known.length > 0) findings.push(`_revs_diff does not ask for ${known.join(', ')} of ${id}, which one replica has`)
     const { body, status } = await world.read(reader.number, database, id!, `?r=${all.length}&conflicts=true`)
     if (status !== 200) return []
     const shown = new Set([body._rev, ...body._conflicts ?? []])

@@ -47,6 +47,20 @@ const callMs = 60_000
 const beforeUploadMs = 18 * 60_000
 const afterUploadMs = 18 * 60_000
 const shortCallsMs = [20, 300]
+/** A node sweeps for the first time 30 minutes after its start, and then each hour. */
+const firstSweepMs = 31 * 60_000
+/** Longer than content is kept because of its upload, and shorter than the time to the next sweep. */
+const leaseMs = 40 * 60_000
+/** Time from a deletion of a database to a sweep. */
+const sweptMs = 60_000
+const sweptSlowMs = 6000
+/** `compaction/replaced_bytes` of the nodes. */
+export const compactedBytesMin = 20_000
+const compactions = 2
+const compactedEdits = 5
+const bodyBytes = 6000
+/** Longer than the time from a write to the compaction. */
+const compactedMs = 35_000
 
 export class ReplicaExercise {
   readonly #parts: ReplicaExerciseParts
@@ -71,6 +85,8 @@ export class ReplicaExercise {
     const steps = [() => this.#failedWrite(), () => this.#restart(), () => this.#rebuild()]
     if (dice.chance(0.5)) steps.push(() => this.#forgottenPurge())
     if (dice.chance(0.3)) steps.push(() => this.#lateDocument())
+    if (dice.chance(0.3)) steps.push(() => this.#sweptWrite())
+    if (dice.chance(0.3)) steps.push(() => this.#compactedByItself())
     for (const step of dice.sample(steps, steps.length)) {
       const findings = await step()
       if (findings.length > 0) return findings
@@ -131,19 +147,22 @@ export class ReplicaExercise {
 
   #trouble(node: SimulatedNode): string {
     const { dice, disks, world } = this.#parts
-    const what = dice.weighted({ nothing: 3, 'slow reads': 3, 'slow writes': 2, 'failing writes': 1 })!
+    const what = dice.weighted({
+      nothing: 3, 'slow reads': 3, 'slow writes': 2, 'failing writes': 1, 'failing reads': 1,
+    })!
     world.say(`exercise: ${what} on ${node.host}`)
     const trouble = disks.of(node)
     trouble.store = documentStoreName
     if (what === 'slow reads') trouble.slowReadsMs = dice.pick([5, 50])
     else if (what === 'slow writes') trouble.slowMs = dice.pick([20, 1500])
     else if (what === 'failing writes') trouble.failingWrites = dice.pick([0.3, 1])
+    else if (what === 'failing reads') [trouble.failingReads, trouble.failingReadCode] = [dice.pick([0.1, 0.5]), 'io']
     return what
   }
 
   #calm(node: SimulatedNode): void {
     const trouble = this.#parts.disks.of(node)
-    trouble.slowReadsMs = trouble.slowMs = trouble.failingWrites = 0
+    trouble.slowReadsMs = trouble.slowMs = trouble.failingWrites = trouble.failingReads = 0
     trouble.store = undefined
   }
 
@@ -260,12 +279,51 @@ export class ReplicaExercise {
     const { shown } = await this.#replica(node)
     const { hash, length } = await shown.blobs.writeBlob(pieces(bytes), { timeoutMs: callMs })
     await suspendFor(world, afterUploadMs)
-    const attachment: AttachmentRecord = {
-      name: 'late', contentType: 'text/plain', revpos: 1, digest: 'AAAAAAAAAAAAAAAAAAAAAA==', blob: hash, length,
-      encoding: 'identity', storedLength: length,
-    }
-    const document = { id: this.#id(`late${dice.seed()}`), attachments: [attachment] }
+    const document = { id: this.#id(`late${dice.seed()}`), attachments: [attachmentOf(hash, length)] }
     await makeDocument((await this.#replica(node)).shown, document)
+    return []
+  }
+
+  /** Unused content is removed while a write that names it is on its way to the disk. */
+  async #sweptWrite(): Promise<Findings> {
+    const { dice, disks, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    await world.stop(node.number)
+    await world.start(node.number)
+    await suspendFor(world, firstSweepMs)
+    const content = Buffer.from(`content ${dice.seed()}`)
+    const { blobs } = (await this.#replica(node)).shown
+    const { hash, length } = await blobs.writeBlob(pieces(content), { timeoutMs: callMs })
+    await suspendFor(world, leaseMs)
+    // The node sweeps some time after a database is gone.
+    const path = `/swept${dice.seed()}`
+    await world.send(node.number, 'PUT', `${path}?q=1&n=${world.nodes.length}`)
+    await world.send(node.number, 'DELETE', path)
+    await world.sleep(sweptMs - dice.between(0, sweptSlowMs / 2))
+    Object.assign(disks.of(node), { store: documentStoreName, slowMs: sweptSlowMs })
+    const attachments = [attachmentOf(hash, length)]
+    await makeDocument((await this.#replica(node)).shown, { id: this.#id(`swept${dice.seed()}`), attachments })
+    this.#calm(node)
+    return []
+  }
+
+  /** Many bodies are replaced, and the replica removes them by itself, each time. */
+  async #compactedByItself(): Promise<Findings> {
+    const { dice, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    const id = this.#id(`compacted${dice.seed()}`)
+    for (let round = 0; round < compactions; round++) {
+      const { shown } = await this.#replica(node)
+      for (let edits = 0; edits < compactedEdits; edits++) {
+        const opened = await shown.openDocument({ id, body: false, tree: false }, { timeoutMs: callMs })
+        await makeDocument(shown, { id }, opened?.leaves[0]?.revision ?? null, 'x'.repeat(bodyBytes))
+      }
+      await world.sleep(compactedMs)
+      const { compactedBytes } = await this.#replica(node)
+      if (compactedBytes >= compactedBytesMin) {
+        return [`${node.name} keeps ${compactedBytes} bytes of replaced bodies ${compactedMs} ms after the last write`]
+      }
+    }
     return []
   }
 
@@ -359,10 +417,18 @@ const mapFunction = 'function (doc) { emit(doc.value, null) }'
 /** Kinds of records that every read of a replica meets. */
 const damagedKinds: ReadonlySet<string> = new Set(['i', 'b', 'l', 'q', 'p', 's'])
 
+function attachmentOf(blob: string, length: number): AttachmentRecord {
+  return {
+    name: 'late', contentType: 'text/plain', revpos: 1, digest: 'AAAAAAAAAAAAAAAAAAAAAA==', blob, length,
+    encoding: 'identity', storedLength: length,
+  }
+}
+
 async function makeDocument(
-  replica: ShardReplica, { id, attachments }: Pick<DocumentEdit, 'id' | 'attachments'>,
+  replica: ShardReplica, { id, attachments }: Pick<DocumentEdit, 'id' | 'attachments'>, parent: string | null = null,
+  pad?: string,
 ): Promise<void> {
-  const made = { parent: null, deleted: false, body: Buffer.from('{}') }
+  const made = { parent, deleted: false, body: Buffer.from(pad === undefined ? '{}' : JSON.stringify({ pad })) }
   const edit = { ...made, id, revisionHash: revisionHash(made), ...(attachments && { attachments }) }
   const call = replica.updateDocuments({ edits: [edit], revsLimit: 1000, force: true }, { timeoutMs: callMs })
   await call.catch(() => {})

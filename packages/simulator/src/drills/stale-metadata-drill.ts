@@ -3,36 +3,24 @@ import type { DrillContext } from './drill.ts'
 
 const settleMs = 1000
 const deletedMsMax = 60_000
-const pollMs = 40
-/** Longer than a creation waits until all nodes know of it. */
-const slowMs = 3000
 
 /**
- * A node whose disk is full cannot store the metadata log, and one whose link to the leader is slow gets it late. It does
- * not say that a database is missing that was created elsewhere, and a request to delete it is carried out, promised or refused with a reason, but is no internal error.
+ * A node whose disk is full cannot store the metadata log. It does not say that a database is missing that was created
+ * elsewhere, and a request to delete it is carried out, promised or refused with a reason, but is no internal error.
  */
 export async function staleMetadataDrill(context: DrillContext): Promise<Findings> {
   const { dice, disks, number, others, world } = context
   const through = dice.pick(others)
   const trouble = disks.of(world.node(number))
   const path = `/drill${dice.seed()}`
-  const leader = world.leader()?.number
-  if (dice.chance(0.5) && leader !== undefined && leader !== number) world.slow(leader, number, slowMs)
-  else trouble.full = true
+  trouble.full = true
   await world.sleep(dice.wait(settleMs))
   const findings: string[] = []
-  // The node asks the leader about the database already, from before its creation on.
-  let polls = true
-  const polling = (async () => {
-    for (; polls; await world.sleep(pollMs)) void world.send(number, 'GET', path)
-  })()
   const created = await world.send(through, 'PUT', `${path}?q=1&n=3`)
   const exists = created.status === 201 || created.status === 202
   let promised = false
   if (exists) {
     const seen = await world.send(number, 'GET', path)
-    polls = false
-    world.heal()
     if (seen.status === 404) {
       findings.push(`node ${number} answered 404 for ${path}, which node ${through} had created`)
     }
@@ -42,9 +30,6 @@ export async function staleMetadataDrill(context: DrillContext): Promise<Finding
       findings.push(`node ${number} answered DELETE ${path} with 500 ${JSON.stringify(deleted.body)}`)
     }
   }
-  polls = false
-  await polling
-  world.heal()
   trouble.full = false
   await world.allReady()
   await world.eventually(`${path} to be deleted`, deletedMsMax, async () => {

@@ -5,6 +5,7 @@
 import type {
   AttachmentRecord, BlobReplica, CallContext, ReplicaCheckpoint, ShardReplica, UpdateDocumentsReply,
 } from '@sectional/core'
+import { ReplicaError } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import type { Clock, Store } from '@sectional/runtime'
 import type { Dice } from '../world/dice.ts'
@@ -18,6 +19,10 @@ import type { ReplicaContents } from './replica-contents.ts'
 
 export interface ModelledReplicaParts {
   readonly engine: ShardReplica
+  /** Whether the replica declines to decide, because it may have missed writes. */
+  readonly declines: () => boolean
+  /** Bytes of replaced bodies if they are as many as those of the others, so that the replica compacts them; 0 if not. */
+  readonly compactedBytes: () => number
   /** The store of the replica. */
   readonly store: Store
   /** Begin of the keys of the replica in its store. */
@@ -33,6 +38,8 @@ export interface ModelledReplicaParts {
   readonly hasContent: (hash: string) => boolean
   /** Runs after everything that the current event causes. */
   readonly afterEvent: (work: () => void) => void
+  /** Whether other nodes have replicas of the shard, too. */
+  readonly hasPeers: boolean
   /** Whether the process of the replica still runs. */
   readonly alive: () => boolean
   /** Called with the contents that the replica has when it is first used. */
@@ -97,6 +104,11 @@ export class ModelledReplica {
   /** Begin of the keys of the replica in its store. */
   get prefix(): number {
     return this.#parts.prefix
+  }
+
+  /** Bytes of replaced bodies that the replica soon removes by itself. */
+  get compactedBytes(): number {
+    return this.#parts.compactedBytes()
   }
 
   /** The history of the replica; undefined before its first use. */
@@ -250,6 +262,7 @@ export class ModelledReplica {
       if (write.decision !== undefined) {
         // The write may be on the disk, or become durable later.
         this.#forget()
+        this.#checkMissed(write, error)
       }
       throw error
     }
@@ -257,6 +270,15 @@ export class ModelledReplica {
     if ((reply as { readonly kind?: string }).kind !== 'declined') this.#checkContents(verb, items)
     this.#answered(write, reply)
     return reply
+  }
+
+  /** A replica whose disk has failed a write, which its peers may have, declines to decide from then on. */
+  #checkMissed({ documents, verb }: Write, error: unknown): void {
+    const { afterEvent, alive, declines, fail, hasPeers, name } = this.#parts
+    if (documents.length === 0 || !hasPeers || !(error instanceof ReplicaError) || error.code !== 'storage') return
+    afterEvent(() => {
+      if (alive() && !declines()) fail('missed-writes', `${name} decides edits although its disk has failed ${verb}`)
+    })
   }
 
   /** A write that names content which the node lacks must fail. */

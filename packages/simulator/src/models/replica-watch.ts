@@ -105,7 +105,12 @@ export class ReplicaWatch {
     const alive = (): boolean => this.#isAlive(run)
     const fail = (rule: string, finding: string): void => { if (alive()) world.fail('safety', rule, finding) }
     const modelled: ModelledReplica = new ModelledReplica({
-      engine, name, clock, partitioned, alive, fail, store: engine.records.store, prefix: engine.records.keys.prefix,
+      engine, declines: () => engine.upkeep.catchingUp,
+      compactedBytes: () => {
+        const { externalBytes, replacedBytes } = engine.records.state()
+        return replacedBytes < externalBytes ? 0 : replacedBytes
+      },
+      hasPeers: world.nodes.length > 1, name, clock, partitioned, alive, fail, store: engine.records.store, prefix: engine.records.keys.prefix,
       digests: this.#digests,
       leases: run.leases, hasContent: hash => run.disk.blobs.blobs(blobStoreName).has(hash),
       afterEvent: work => { world.queue.schedule(0, 'replica model', work) },

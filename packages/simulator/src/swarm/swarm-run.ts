@@ -44,7 +44,7 @@ import { allLinked } from '../links/link-drill.ts'
 import { drillLinks } from '../links/link-drills.ts'
 import { LinkWorkload } from '../links/link-workload.ts'
 import { OpenLinks } from '../links/open-links.ts'
-import { ReplicaExercise } from '../drills/replica-exercise.ts'
+import { compactedBytesMin, ReplicaExercise } from '../drills/replica-exercise.ts'
 import { checkHistory } from '../history/index.ts'
 import { FaultInjector } from '../faults/fault-injector.ts'
 import { FaultyDisks } from '../faults/faulty-disks.ts'
@@ -112,7 +112,7 @@ const lostSeedShare = 0.8
 /** Shares of drills that also end runs without other drills. */
 const drillShares: Readonly<Record<string, number>> = {
   'contested-edits': 0.3, 'repaired-by-reads': 0.06, 'tokens-hold': 0.06, 'newest-locals': 0.06, 'known-after-start': 0.06,
-  'promise-first': 0.06, 'users-served': 0.06, 'feeds-follow': 0.06,
+  'promise-first': 0.06, 'users-served': 0.06, 'feeds-follow': 0.06, 'branches-limited': 0.06,
 }
 /** Drills after which databases with few replicas may lack writes. */
 const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes', 'fresh-while-filled'])
@@ -146,7 +146,7 @@ export async function runSwarm(seed: number, hooks: SwarmHooks = {}): Promise<Sw
     clockDrift: options.clockDrift, clockOffsetMs: options.clockOffsetMs, consensusTickMs: options.consensusTickMs,
     onLine: hooks.onLine, plant: hooks.plant,
     // Databases of the swarm have few documents, and queries by two indexes must occur.
-    settings: { mango: { intersection_saved_min: '1' } },
+    settings: { mango: { intersection_saved_min: '1' }, compaction: { replaced_bytes: `${compactedBytesMin}` } },
     ...(options.snapshots && { snapshots: options.snapshots }), ...(options.limits && { limits: options.limits }),
     ...(damageNames.some(name => options.faults[name] > 0) && { scrubPauseMs }),
   })
