@@ -4,7 +4,7 @@
  * replicas judge every answer (`models/`).
  */
 import { documentStoreName, ShardKeys } from '@sectional/server'
-import type { AttachmentRecord, DocumentEdit, ShardId, ShardReplica } from '@sectional/core'
+import type { AttachmentRecord, DocumentEdit, Purge, ShardId, ShardReplica } from '@sectional/core'
 import { ReplicaError, revisionHash, shardKey } from '@sectional/core'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import { finalDatabase } from '../checkers/final-state.ts'
@@ -51,12 +51,16 @@ const shortCallsMs = [20, 300]
 const firstSweepMs = 31 * 60_000
 /** Longer than content is kept because of its upload, and shorter than the time to the next sweep. */
 const leaseMs = 40 * 60_000
-/** Time from a deletion of a database to a sweep. */
-const sweptMs = 60_000
-const sweptSlowMs = 6000
+/** Longer than the time from a deletion of a database to a sweep. */
+const sweptMs = 120_000
+const sweptContents = 40
+const sweptSlowMs = 4000
+const sweptReadMs = 100
 /** `compaction/replaced_bytes` of the nodes. */
 export const compactedBytesMin = 20_000
 const compactions = 2
+/** More documents than a replica reads one by one. */
+const manyDocuments = 40
 const compactedEdits = 5
 const bodyBytes = 6000
 /** Longer than the time from a write to the compaction. */
@@ -85,6 +89,7 @@ export class ReplicaExercise {
     const steps = [() => this.#failedWrite(), () => this.#restart(), () => this.#rebuild()]
     if (dice.chance(0.5)) steps.push(() => this.#forgottenPurge())
     if (dice.chance(0.3)) steps.push(() => this.#lateDocument())
+    if (dice.chance(0.3)) steps.push(() => this.#unreadable())
     if (dice.chance(0.3)) steps.push(() => this.#sweptWrite())
     if (dice.chance(0.3)) steps.push(() => this.#compactedByItself())
     for (const step of dice.sample(steps, steps.length)) {
@@ -186,7 +191,9 @@ export class ReplicaExercise {
       const trouble = disks.of(node)
       trouble.store = documentStoreName
       trouble.failingWrites = 1
-      await makeDocument(modelled.shown, { id: this.#id(`failed${dice.seed()}`) })
+      const id = this.#id(`failed${dice.seed()}`)
+      if (dice.chance(0.5)) await makeDocument(modelled.shown, { id })
+      else await purge(modelled.shown, { uuid: `failed${dice.seed()}`, id, paths: [{ start: 1, ids: [dice.hash()] }] })
       this.#calm(node)
       await world.sleep(recoveredMs)
       const finding = await (await this.#replica(node)).overdueWait()
@@ -284,6 +291,22 @@ export class ReplicaExercise {
     return []
   }
 
+  /** The disk cannot be read when a call with many documents begins. The call fails, and nothing else does. */
+  async #unreadable(): Promise<Findings> {
+    const { dice, disks, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    await world.stop(node.number)
+    await world.start(node.number)
+    await world.ready()
+    const { shown } = await this.#replica(node)
+    await makeDocument(shown, { id: this.#id(`before${dice.seed()}`) })
+    Object.assign(disks.of(node), { failingReads: 1, failingReadCode: 'io' })
+    const edits = Array.from({ length: manyDocuments }, (_, index) => editOf(this.#id(`unread${dice.seed()}${index}`)))
+    await shown.updateDocuments({ edits, revsLimit: 1000 }, { timeoutMs: callMs }).catch(() => {})
+    this.#calm(node)
+    return []
+  }
+
   /** Unused content is removed while a write that names it is on its way to the disk. */
   async #sweptWrite(): Promise<Findings> {
     const { dice, disks, world } = this.#parts
@@ -291,18 +314,24 @@ export class ReplicaExercise {
     await world.stop(node.number)
     await world.start(node.number)
     await suspendFor(world, firstSweepMs)
-    const content = Buffer.from(`content ${dice.seed()}`)
     const { blobs } = (await this.#replica(node)).shown
-    const { hash, length } = await blobs.writeBlob(pieces(content), { timeoutMs: callMs })
+    const attached: AttachmentRecord[] = []
+    for (let count = 0; count < sweptContents; count++) {
+      const { hash, length } = await blobs.writeBlob(pieces(Buffer.from(`swept ${dice.seed()}`)), { timeoutMs: callMs })
+      attached.push(attachmentOf(hash, length))
+    }
     await suspendFor(world, leaseMs)
     // The node sweeps some time after a database is gone.
     const path = `/swept${dice.seed()}`
     await world.send(node.number, 'PUT', `${path}?q=1&n=${world.nodes.length}`)
     await world.send(node.number, 'DELETE', path)
-    await world.sleep(sweptMs - dice.between(0, sweptSlowMs / 2))
-    Object.assign(disks.of(node), { store: documentStoreName, slowMs: sweptSlowMs })
-    const attachments = [attachmentOf(hash, length)]
-    await makeDocument((await this.#replica(node)).shown, { id: this.#id(`swept${dice.seed()}`), attachments })
+    const { shown } = await this.#replica(node)
+    // A sweep takes some time, and begins after the writes that are on their way then.
+    Object.assign(disks.of(node), { store: documentStoreName, slowMs: sweptSlowMs, slowReadsMs: sweptReadMs })
+    await Promise.all(attached.map(async (attachment, index) => {
+      await world.sleep((index + 1) * sweptMs / sweptContents)
+      await makeDocument(shown, { id: this.#id(`swept${dice.seed()}`), attachments: [attachment] })
+    }))
     this.#calm(node)
     return []
   }
@@ -422,6 +451,15 @@ function attachmentOf(blob: string, length: number): AttachmentRecord {
     name: 'late', contentType: 'text/plain', revpos: 1, digest: 'AAAAAAAAAAAAAAAAAAAAAA==', blob, length,
     encoding: 'identity', storedLength: length,
   }
+}
+
+function editOf(id: string): DocumentEdit {
+  const made = { parent: null, deleted: false, body: Buffer.from('{}') }
+  return { ...made, id, revisionHash: revisionHash(made) }
+}
+
+async function purge(replica: ShardReplica, each: Purge): Promise<void> {
+  await replica.purgeDocuments({ purges: [each] }, { timeoutMs: callMs }).catch(() => {})
 }
 
 async function makeDocument(
