@@ -6,6 +6,8 @@ import { MemoryCluster } from './memory-cluster.ts'
 
 const enabled = ['[couch_peruser]', 'enable = true', '[chttpd_auth]', 'iterations = 10', 'min_iterations = 1']
 const disabled = enabled.slice(2)
+/** Longer than the time from a change to the next checkpoint. */
+const checkpointMs = 10_000
 
 async function running(
   count: number, settings: readonly string[] = enabled, seams: NodeSeams = {},
@@ -61,6 +63,31 @@ async function set(cluster: MemoryCluster, key: string, value: string): Promise<
 
 describe('databases of users', () => {
   let cluster: MemoryCluster
+
+  it('are not taken for made while they cannot be created', async () => {
+    let isRefused = false
+    const changed = (control: ControlPlane): ControlPlane => new Proxy(control, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target)
+        if (name !== 'createDatabase') return typeof value === 'function' ? value.bind(target) : value
+        return (...given: Parameters<ControlPlane['createDatabase']>) =>
+          isRefused ? Promise.reject(new ApiError('service_unavailable')) : control.createDatabase(...given)
+      },
+    })
+    cluster = await running(1, enabled, { control: changed })
+    const checkpoint = async (): Promise<string | undefined> =>
+      (await cluster.send(1, 'GET', '/_users/_local/couch_peruser')).body.since
+    await write(cluster, 1, 'ann')
+    await cluster.until('a checkpoint', async () => await checkpoint() !== undefined)
+    const before = await checkpoint()
+    isRefused = true
+    await write(cluster, 1, 'bob')
+    await cluster.clock.advance(checkpointMs)
+    expect(await checkpoint()).to.equal(before)
+    isRefused = false
+    await has(cluster, 1, 'bob')
+    await cluster.until('the next checkpoint', async () => await checkpoint() !== before)
+  })
 
   afterEach(async () => {
     await cluster.close()

@@ -84,6 +84,19 @@ describe('reading a document', () => {
     expect(await world.metrics.get('a')!.value('sectional_quorum_reads_total', 'merged')).to.equal(1)
   })
 
+  it('repairs a document each time that a replica is stale', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], { v: 1 })
+    for (const ids of [['r2', 'r1'], ['r3', 'r2', 'r1']]) {
+      const newest = await put(world, ['b', 'c'], 'x', ids, { v: ids.length })
+      await coordinator.openDocument(world.db, 'x', {}, request())
+      await world.clock.advance(1000)
+      expect((await world.leavesOf('x')).a).to.deep.equal([{ revision: newest, deleted: false }])
+    }
+    await coordinator.stop()
+  })
+
   it('shows a document that one of r replicas does not know, and a delete that one has missed', async () => {
     const world = new ReplicaWorld()
     await put(world, ['b', 'c'], 'new', ['r1'], { v: 1 })

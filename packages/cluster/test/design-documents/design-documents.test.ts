@@ -61,6 +61,16 @@ class DesignWorld extends ReplicaWorld {
 }
 
 describe('the cache of design documents', () => {
+  it('of all nodes is told of a design document that is written together with other documents', async () => {
+    const world = new DesignWorld()
+    world.announcedOnly = true
+    expect(await world.revisionOn('b')).to.equal(undefined)
+    const writes = [edit('plain', null, {}), edit(id, null, { language: 'javascript', views: {} })]
+    const [, outcome] = await world.during(world.on('a').updateDocuments(world.db, writes, {}, request()))
+    expect(await world.revisionOn('b')).to.equal(outcome?.kind === 'written' ? outcome.revision : 'nothing')
+    await Promise.all(world.nodes.map(node => world.on(node).stop()))
+  })
+
   it('reads a database once for all requests that come meanwhile, and not again for five seconds', async () => {
     const world = new DesignWorld({ q: 2 })
     const revision = await world.write('a', null, { language: 'javascript', views: {} })

@@ -122,19 +122,23 @@ describe('compaction', () => {
     expect(await readable(first)).to.equal(10)
     await clock.advance(2000)
     expect(await readable(first), 'too little to be worth it').to.equal(10)
-    for (let index = 0; index < 10; index++) {
-      for (let time = 0; time < 8; time++) {
-        const leaf =
-          (await engine.openDocument({ id: `d${index}`, body: false, tree: false }, context))!.leaves[0]!.revision
-        await engine.updateDocuments(
-          { edits: [edit(`d${index}`, leaf, { time: time + 10, text })], revsLimit: 1000 }, context,
-        )
+    for (const round of ['first', 'second']) {
+      const replaced = new Map<string, string>()
+      for (let index = 0; index < 10; index++) {
+        for (let time = 0; time < 8; time++) {
+          const id = `d${index}`
+          const leaf = (await engine.openDocument({ id, body: false, tree: false }, context))!.leaves[0]!.revision
+          replaced.set(id, leaf)
+          await engine.updateDocuments({ edits: [edit(id, leaf, { round, time, text })], revsLimit: 1000 }, context)
+        }
       }
+      expect(await isCompacting()).to.equal(false)
+      expect(await readable(replaced)).to.equal(10)
+      await clock.advance(1000)
+      await finish()
+      expect(await readable(first)).to.equal(0)
+      expect(await readable(replaced), round).to.equal(0)
     }
-    expect(await isCompacting()).to.equal(false)
-    await clock.advance(1000)
-    await finish()
-    expect(await readable(first)).to.equal(0)
   })
 
   it('ends when the host is closed or the shard is dropped', async () => {

@@ -1,13 +1,16 @@
 import { expect } from 'chai'
 import { treeRevisionsMax } from '@sectional/core'
 import type { DocumentRevision, EditOutcome, UpdateDocumentsReply } from '@sectional/core'
-import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
+import { ManualClock, MemoryDisk, MemoryStorage, Turns } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
+import { FilterBudget } from '../../src/reading/id-filter.ts'
 import { bodyChunkBytes } from '../../src/records/body-record.ts'
+import { ShardWriter } from '../../src/writing/shard-writer.ts'
 import { collect, context, edit, json, revision, shardA, shardB, shardRuntime } from '../shard-world.ts'
 
 const syncDelayMs = 5
+const counter = { add: () => {} }
 
 describe('a shard engine', () => {
   let clock: ManualClock
@@ -295,6 +298,65 @@ describe('a shard engine', () => {
     expect(await write('p:2', external + 1)).to.include({ kind: 'updated' })
     const parent = first.kind === 'updated' ? `1-${first.path.ids[0]}` : ''
     expect(await write('p:1', external, parent, true)).to.include({ kind: 'updated' })
+  })
+
+  it('counts the bytes of the documents of a partition that exist, not of those that they have replaced', async () => {
+    const partitioned = await host.create(shardB, true)
+    const write = async (parent: string | null, value: string, deleted = false): Promise<string> => {
+      const edits = [edit('p:1', parent, { value }, deleted)]
+      const [made] = decided(await partitioned.updateDocuments({ edits, revsLimit: 10 }, context))
+      if (made?.kind !== 'updated') throw new Error('not written')
+      return `${made.path.start}-${made.path.ids[0]}`
+    }
+    const external = async (): Promise<number> =>
+      (await partitioned.upkeep.partitionInfo('p', context)).sizes.external
+    const first = await write(null, 'long, to be replaced')
+    const second = await write(first, 'short')
+    expect(await external()).to.equal(json({ value: 'short' }).length)
+    const third = await write(second, 'longer again')
+    expect(await external()).to.equal(json({ value: 'longer again' }).length)
+    const ids = [third, second, first].map(revision => revision.slice(2))
+    await partitioned.purgeDocuments({ purges: [{ uuid: '1', id: 'p:1', paths: [{ start: 3, ids }] }] }, context)
+    expect(await external()).to.equal(0)
+  })
+
+  it('reads many bodies together, also when one of them takes several records', async () => {
+    const pad = 'x'.repeat(2 * bodyChunkBytes)
+    const edits = Array.from({ length: 40 }, (_, index) => edit(`d${index}`, null, index === 20 ? { pad } : { index }))
+    await engine.updateDocuments({ edits, revsLimit: 10 }, context)
+    const rows = await collect(
+      engine.scanChanges({ since: 0, descending: false, body: true, locals: false }, context),
+    )
+    const bodies = new Map(rows.map(({ id, body }) => [id, body?.length]))
+    expect(bodies).to.deep.equal(new Map(edits.map(({ id, body }) => [id, body.length])))
+  })
+
+  it('decides a large call when it is its turn, and not before', async () => {
+    const turns = new Turns(clock)
+    const turn = Promise.withResolvers<void>()
+    let asked = 0
+    turns.pause = () => {
+      asked++
+      return turn.promise
+    }
+    const writer = new ShardWriter(
+      engine.records, clock, turns, { commits: counter, documents: counter, commitDocuments: { observe: () => {} } },
+      new FilterBudget(0), () => {}, () => {},
+    )
+    let decisions = 0
+    const write = (count: number): Promise<void> => {
+      const ids = Array.from({ length: count }, (_, index) => `d${index}`)
+      return writer.write(ids, () => { decisions++ })
+    }
+    await write(200)
+    expect([asked, decisions]).to.deep.equal([0, 1])
+    const large = write(201)
+    await clock.advance(1000)
+    expect([asked, decisions]).to.deep.equal([1, 1])
+    turn.resolve()
+    await large
+    expect(decisions).to.equal(2)
+    writer.close()
   })
 
   it('refuses ids that cannot be encoded in UTF-8', async () => {

@@ -217,9 +217,11 @@ describe('the indexes of a replica', () => {
     world.storage.disk.setFaults({ failWrite: () => failures++ === 0 ? 'io' : undefined, landFailed: () => true })
     await world.write('document 010 and a half')
     expect(await world.build().catch((error: unknown) => error)).to.include({ code: 'storage' })
-    await world.build()
+    const before = world.stored(1).length
+    expect((await world.build()).rowCount).to.equal(201)
+    expect(world.stored(1).length, 'the index does not begin anew').to.be.within(before, before + 10)
     await world.write('document 190 and a half')
-    await world.build()
+    expect((await world.build()).rowCount).to.equal(202)
     expect(await count()).to.equal(',197')
     await world.stop()
   })

@@ -1,4 +1,5 @@
 import { majority } from '@sectional/server'
+import type { ControlPlaneNode } from '@sectional/server'
 import { getAtRest } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 import type { Findings } from '../checkers/final-state.ts'
@@ -22,7 +23,9 @@ export async function knownMetadataDrill(context: DrillContext): Promise<Finding
   await world.stop(number)
   const deleted = await world.send(through, 'DELETE', gone)
   const second = await world.send(through, 'PUT', `${made}?q=1&n=1`)
-  const absent = dice.sample(others, world.nodes.length - majority(world.nodes.length))
+  const voters = (world.node(through).inside!.control as ControlPlaneNode).votingConfiguration()?.voters ?? []
+  const otherVoters = others.filter(other => voters.includes(world.node(other).name))
+  const absent = dice.sample(otherVoters, voters.length - majority(voters.length))
   await world.stop(...absent)
   const findings: string[] = []
   const startedMs = world.nowMs
