@@ -226,6 +226,30 @@ describe('the indexes of a replica', () => {
     await world.stop()
   })
 
+  it('have no rows of a failed write that is on the disk, when its documents have changed since', async () => {
+    const world = await new World().start()
+    const keys = new Map([['a', 'first of a'], ['b', 'first of b']])
+    world.indexer = { ...world.indexer, map: async (_definition, documents) => documents.map(({ id }) =>
+      ({ rows: keys.has(id) ? [{ key: keys.get(id)!, value: Buffer.from('') }] : [] })) }
+    await world.stop()
+    await world.start()
+    await world.write('a', 'b')
+    await world.build()
+    let failures = 0
+    world.storage.disk.setFaults({ failWrite: () => failures++ === 0 ? 'io' : undefined, landFailed: () => true })
+    keys.set('c', 'first of c')
+    await world.write('c')
+    expect(await world.build().catch((error: unknown) => error)).to.include({ code: 'storage' })
+    keys.set('c', 'second of c')
+    const opened = await world.replica.openDocument({ id: 'c', body: false, tree: false }, context)
+    await world.replica.updateDocuments(
+      { edits: [edit('c', opened!.leaves[0]!.revision, { again: true })], revsLimit: 10 }, context,
+    )
+    expect((await world.build()).rowCount).to.equal(3)
+    expect(await world.keys()).to.deep.equal(['first of a', 'first of b', 'second of c'])
+    await world.stop()
+  })
+
   it('remove the summaries before many changes, and make them anew', async () => {
     const world = await new World().start()
     const ids = (from: number, to: number): string[] =>

@@ -33,7 +33,8 @@ export async function branchLimitDrill({ number, world }: DrillContext): Promise
     }
     if (stored[0] === false) findings.push(`a client may not add branch ${documentLeavesMax} of a document`)
     if (stored[1] === true) findings.push(`a client has added branch ${documentLeavesMax + 1} of a document`)
-    const { refused } = await replica.storeRevisions({ revisions: [branch(documentLeavesMax + 2)], revsLimit: 1000 }, call)
+    const further = { revisions: [branch(documentLeavesMax + 2)], revsLimit: 1000 }
+    const { refused } = await replica.storeRevisions(further, call)
     if (refused !== undefined) findings.push(`a replica refuses branch ${documentLeavesMax + 1}, which another one has`)
   }
   await world.eventually(`${path} to be deleted`, createdMsMax, async () => {

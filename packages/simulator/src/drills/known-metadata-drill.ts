@@ -10,8 +10,8 @@ const pollMs = 20
 const settleMs = 1000
 
 /**
- * While a node is away, a database is deleted and another one created. When it returns, so many other nodes have stopped
- * that with it the voters have a majority. From its first answer on, it knows both.
+ * While a node is away, a database is deleted and another one created. When it returns, so many other nodes have
+ * stopped that with it the voters have a majority. From its first answer on, it knows both.
  */
 export async function knownMetadataDrill(context: DrillContext): Promise<Findings> {
   const { dice, number, others, world } = context

@@ -1,8 +1,9 @@
-import { randomRevision, type DrillContext } from './drill.ts'
-import { pickShard } from './shard-roles.ts'
 import { ReplicaError } from '@sectional/core'
 import type { DocumentRevision, ShardReplica } from '@sectional/core'
 import type { Findings } from '../checkers/final-state.ts'
+import { randomRevision } from './drill.ts'
+import type { DrillContext } from './drill.ts'
+import { pickShard } from './shard-roles.ts'
 
 /** A document is repaired again when its replicas differ again. */
 const rounds = 2
@@ -13,8 +14,8 @@ const pollMs = 20
 const call = { timeoutMs: 10_000 }
 
 /**
- * One replica has branches of a document that the others lack. A read that asks all replicas shows them, and brings them
- * to the others soon, whichever node reads, and as often as it happens.
+ * One replica has branches of a document that the others lack, so that `_revs_diff` asks for them. A read that asks all
+ * replicas shows them, and brings them to the others soon, whichever node reads, and as often as it happens.
  */
 export async function readRepairDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
@@ -34,7 +35,9 @@ export async function readRepairDrill(context: DrillContext): Promise<Findings> 
     const diff = await world.send(reader.number, 'POST', `/${database}/_revs_diff`, { [id!]: stored })
     const asked: readonly string[] = diff.body?.[id!]?.missing ?? []
     const known = stored.slice(-branches).filter(revision => !asked.includes(revision))
-    if (diff.status === 200 && known.length > 0) findings.push(`_revs_diff does not ask for ${known.join(', ')} of ${id}, which one replica has`)
+    if (diff.status === 200 && known.length > 0) {
+      findings.push(`_revs_diff does not ask for ${known.join(', ')} of ${id}, which one replica has`)
+    }
     const { body, status } = await world.read(reader.number, database, id!, `?r=${all.length}&conflicts=true`)
     if (status !== 200) return []
     const shown = new Set([body._rev, ...body._conflicts ?? []])
@@ -54,7 +57,10 @@ export async function readRepairDrill(context: DrillContext): Promise<Findings> 
   return findings
 }
 
-async function lackingLeaves(replicas: readonly ShardReplica[], id: string, stored: readonly string[]): Promise<number> {
+/** Returns how many replicas lack one of the leaves. */
+async function lackingLeaves(
+  replicas: readonly ShardReplica[], id: string, stored: readonly string[],
+): Promise<number> {
   const complete = await Promise.all(replicas.map(async replica => {
     try {
       const opened = await replica.openDocument({ id, body: false, tree: false }, call)

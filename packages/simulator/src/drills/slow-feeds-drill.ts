@@ -58,7 +58,8 @@ interface SlowReader {
 }
 
 async function follow(
-  coordinator: Node['coordinator'], record: DatabaseRecord, signal: AbortSignal, { onCaughtUp, rest, seen }: SlowReader,
+  coordinator: Node['coordinator'], record: DatabaseRecord, signal: AbortSignal,
+  { onCaughtUp, rest, seen }: SlowReader,
 ): Promise<void> {
   const options = { since: { kind: 'now' } as const, descending: false, limit: null, body: false, follow: true }
   const feed = await coordinator.openChanges(record, options, { requestId: 'drill', signal })

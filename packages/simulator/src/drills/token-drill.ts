@@ -11,8 +11,8 @@ const pushedMs = 10_000
 const call = { timeoutMs: 10_000 }
 
 /**
- * One replica has changes that the others lack yet. A feed reads another replica, whose node then stops. Feeds that go on
- * from its token through any node tell of all changes, and so they do when the node is back.
+ * One replica has changes that the others lack yet. A feed reads another replica, whose node then stops. Feeds that go
+ * on from its token through any node tell of all changes, and so they do when the node is back.
  */
 export async function tokenDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
@@ -39,8 +39,8 @@ export async function tokenDrill(context: DrillContext): Promise<Findings> {
       const told = JSON.stringify([read.results, body.results])
       const missed = revisions.filter(({ path }) => !told.includes(path.ids[0]!))
       if (missed.length === 0) continue
-      findings.push(`a feed of ${database} through node ${reader}, and one through node ${number} from its token `
-        + `${read.last_seq} on, do not tell of ${missed.map(({ id }) => id).join(', ')}, which node ${holder} had first`)
+      findings.push(`a feed of ${database} through node ${reader}, and one through node ${number} from its token on `
+        + `(${read.last_seq}), do not tell of ${missed.map(({ id }) => id).join(', ')} of node ${holder}`)
     }
   }
   await world.stop(reader)

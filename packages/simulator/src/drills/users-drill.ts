@@ -9,8 +9,8 @@ const createdMsMax = 60_000
 const checkpointMs = 5000
 
 /**
- * Users are made while no node can store metadata, and then the leader crashes, which creates their databases. Each user
- * gets a database nevertheless.
+ * Users are made while no node can store metadata, and then the leader crashes, which creates their databases. Each
+ * user gets a database nevertheless.
  */
 export async function usersDrill(context: DrillContext): Promise<Findings> {
   const { dice, disks, world } = context

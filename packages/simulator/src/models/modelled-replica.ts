@@ -21,7 +21,7 @@ export interface ModelledReplicaParts {
   readonly engine: ShardReplica
   /** Whether the replica declines to decide, because it may have missed writes. */
   readonly declines: () => boolean
-  /** Bytes of replaced bodies if they are as many as those of the others, so that the replica compacts them; 0 if not. */
+  /** Bytes of replaced bodies if they are at least as many as those of the others; 0 if not. */
   readonly compactedBytes: () => number
   /** The store of the replica. */
   readonly store: Store
@@ -263,6 +263,10 @@ export class ModelledReplica {
         // The write may be on the disk, or become durable later.
         this.#forget()
         this.#checkMissed(write, error)
+        // When the disk could not be read, the replica has decided the others without this one.
+        if (error instanceof ReplicaError && error.code === 'storage') {
+          for (const other of this.#open) other.expected = undefined
+        }
       }
       throw error
     }

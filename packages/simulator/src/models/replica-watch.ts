@@ -110,7 +110,8 @@ export class ReplicaWatch {
         const { externalBytes, replacedBytes } = engine.records.state()
         return replacedBytes < externalBytes ? 0 : replacedBytes
       },
-      hasPeers: world.nodes.length > 1, name, clock, partitioned, alive, fail, store: engine.records.store, prefix: engine.records.keys.prefix,
+      hasPeers: world.nodes.length > 1,
+      name, clock, partitioned, alive, fail, store: engine.records.store, prefix: engine.records.keys.prefix,
       digests: this.#digests,
       leases: run.leases, hasContent: hash => run.disk.blobs.blobs(blobStoreName).has(hash),
       afterEvent: work => { world.queue.schedule(0, 'replica model', work) },
