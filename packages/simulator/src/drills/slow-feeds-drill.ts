@@ -42,8 +42,8 @@ export async function slowFeedsDrill(context: DrillContext): Promise<Findings> {
   const endMs = world.nowMs + toldMsMax
   const isMissed = (seen: Set<string>): boolean => written.some(id => !seen.has(id))
   while (told.some(isMissed) && world.nowMs < endMs) await world.sleep(takeMsMax)
-  const findings = told.filter(isMissed).map(seen => `a feed of ${database} that follows through ${reader.name} has not `
-    + `told of ${written.filter(id => !seen.has(id)).join(', ')}`)
+  const findings = told.filter(isMissed).map(seen => `a feed of ${database} that follows through ${reader.name} has `
+    + `not told of ${written.filter(id => !seen.has(id)).join(', ')}`)
   for (const node of world.nodes) disks.of(node).slowReadsMs = 0
   abort.abort()
   await Promise.all(readers)
