@@ -160,7 +160,12 @@ describe('overload', () => {
   })
 
   it('leaves memory to others while feeds with large bodies wait', async () => {
-    const node = new MemoryNode({ http: { bufferedBodyBytesMax: 400_000, parsedBytesMax: 400_000 } })
+    await feedsLeaveMemory({ bufferedBodyBytesMax: 400_000, parsedBytesMax: 10_000_000 })
+    await feedsLeaveMemory({ bufferedBodyBytesMax: 10_000_000, parsedBytesMax: 400_000 })
+  })
+
+  async function feedsLeaveMemory(limits: { bufferedBodyBytesMax: number; parsedBytesMax: number }): Promise<void> {
+    const node = new MemoryNode({ http: limits })
     node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
     await node.put('/db')
     const follow = async (address: string, left = new AbortController()): Promise<number> => {
@@ -180,7 +185,7 @@ describe('overload', () => {
     expect(await follow('10.0.0.2', second)).to.equal(200)
     second.abort()
     await node.stop()
-  })
+  }
 
   it('refuses bodies whose parsed form does not fit beside those of others, and frees memory afterwards', async () => {
     const door = gate()
