@@ -38,8 +38,8 @@ export interface ModelledReplicaParts {
   readonly hasContent: (hash: string) => boolean
   /** Runs after everything that the current event causes. */
   readonly afterEvent: (work: () => void) => void
-  /** Whether other nodes have replicas of the shard, too. */
-  readonly hasPeers: boolean
+  /** Whether another replica of the shard counts, so that this one can miss writes. */
+  readonly hasPeers: () => boolean
   /** Whether the process of the replica still runs. */
   readonly alive: () => boolean
   /** Called with the contents that the replica has when it is first used. */
@@ -279,7 +279,7 @@ export class ModelledReplica {
   /** A replica whose disk has failed a write, which its peers may have, declines to decide from then on. */
   #checkMissed({ documents, verb }: Write, error: unknown): void {
     const { afterEvent, alive, declines, fail, hasPeers, name } = this.#parts
-    if (documents.length === 0 || !hasPeers || !(error instanceof ReplicaError) || error.code !== 'storage') return
+    if (documents.length === 0 || !hasPeers() || !(error instanceof ReplicaError) || error.code !== 'storage') return
     afterEvent(() => {
       if (alive() && !declines()) fail('missed-writes', `${name} decides edits although its disk has failed ${verb}`)
     })

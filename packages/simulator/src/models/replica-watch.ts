@@ -1,5 +1,5 @@
 /** Models of the replicas of some databases on all nodes of a world. */
-import { shardKey } from '@sectional/core'
+import { compareRanges, shardKey } from '@sectional/core'
 import type { ShardId, ShardReplica } from '@sectional/core'
 import { ShardEngine } from '@sectional/server'
 import type { MemoryDisk } from '@sectional/runtime'
@@ -110,7 +110,7 @@ export class ReplicaWatch {
         const { externalBytes, replacedBytes } = engine.records.state()
         return replacedBytes < externalBytes ? 0 : replacedBytes
       },
-      hasPeers: world.nodes.length > 1,
+      hasPeers: () => countsBesides(run.node, shard),
       name, clock, partitioned, alive, fail, store: engine.records.store, prefix: engine.records.keys.prefix,
       digests: this.#digests,
       leases: run.leases, hasContent: hash => run.disk.blobs.blobs(blobStoreName).has(hash),
@@ -149,4 +149,12 @@ export class ReplicaWatch {
 
 function placeOf(node: SimulatedNode, shard: ShardId): string {
   return `${node.name} ${shardKey(shard)}`
+}
+
+/** Returns whether another replica of the shard counts as far as the node knows. */
+function countsBesides({ inside, name }: SimulatedNode, { incarnation, range }: ShardId): boolean {
+  const databases = [...inside?.control.state()?.databases.values() ?? []]
+  return databases.find(each => each.incarnation === incarnation)?.shards
+    .find(each => compareRanges(each.range, range) === 0)?.replicas
+    .some(({ filling, node }) => node !== name && !filling) ?? false
 }

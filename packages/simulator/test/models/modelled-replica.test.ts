@@ -25,7 +25,7 @@ async function modelledEngine(
   const clock = new ManualClock()
   const changed = changedReplica(engine, change(engine))
   const modelled = new ModelledReplica({
-    engine: changed, declines: () => false, compactedBytes: () => 0, hasPeers: false,
+    engine: changed, declines: () => false, compactedBytes: () => 0, hasPeers: () => false,
     store: engine.records.store, prefix: engine.records.keys.prefix, name: 'replica', clock,
     partitioned, digests: new KnownDigests(), leases: new BlobLeaseWatch(clock),
     hasContent: hash => disk.blobs.blobs('attachments').has(hash), alive: () => true,
