@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { AddressGroups } from '@sectional/core'
 
 /**
  * Connections that have not finished their handshake. When there are too many, the oldest one of the address with the
@@ -6,16 +7,15 @@ import type { Socket } from 'node:net'
  */
 export class PendingHandshakes {
   readonly #max: number
-  #count = 0
-  /** Remote address -> the other addresses and ports -> socket, oldest first. No inner map is empty. */
-  readonly #pending = new Map<string, Map<string, Socket>>()
+  /** By remote address, and by the other addresses and ports. */
+  readonly #pending = new AddressGroups<string, Socket>()
 
   constructor(max: number) {
     this.#max = max
   }
 
   get count(): number {
-    return this.#count
+    return this.#pending.size
   }
 
   /** @param socket the TCP socket */
@@ -25,44 +25,25 @@ export class PendingHandshakes {
     if (remoteAddress === undefined) return void socket.destroy()
     const ends = endsOf(socket)
     // The client has ended an earlier connection of the same addresses, which the process does not know yet.
-    this.#forget(remoteAddress, ends)
-    const neighbours = this.#pending.get(remoteAddress) ?? new Map<string, Socket>()
-    this.#pending.set(remoteAddress, neighbours.set(ends, socket))
-    this.#count++
-    socket.once('close', () => this.#forget(remoteAddress, ends, socket))
-    if (this.#count > this.#max) this.#closeOldest()
+    this.#pending.delete(remoteAddress, ends)
+    this.#pending.add(remoteAddress, ends, socket)
+    // Another socket may have the same addresses and ports by then.
+    socket.once('close', () => {
+      if (this.#pending.get(remoteAddress, ends) === socket) this.#pending.delete(remoteAddress, ends)
+    })
+    if (this.#pending.size > this.#max) this.#pending.takeFromLargest()?.destroy()
   }
 
   /** @param socket the TCP socket, or the TLS socket over it */
   done(socket: Socket): void {
-    this.#forget(socket.remoteAddress ?? '', endsOf(socket))
+    this.#pending.delete(socket.remoteAddress ?? '', endsOf(socket))
   }
 
   /** Closes all of them. */
   end(): void {
-    for (const neighbours of [...this.#pending.values()]) for (const socket of neighbours.values()) socket.destroy()
-    this.#pending.clear()
-    this.#count = 0
-  }
-
-  #closeOldest(): void {
-    let [address, most] = ['', new Map<string, Socket>()]
-    for (const [candidate, neighbours] of this.#pending) {
-      if (neighbours.size > most.size) [address, most] = [candidate, neighbours]
+    for (let socket = this.#pending.takeFromLargest(); socket; socket = this.#pending.takeFromLargest()) {
+      socket.destroy()
     }
-    const [ends, oldest] = most.entries().next().value!
-    this.#forget(address, ends)
-    oldest.destroy()
-  }
-
-  /** @param expected forgets nothing when another socket has the same addresses and ports by now */
-  #forget(address: string, ends: string, expected?: Socket): void {
-    const neighbours = this.#pending.get(address)
-    const socket = neighbours?.get(ends)
-    if (neighbours === undefined || socket === undefined || (expected !== undefined && socket !== expected)) return
-    neighbours.delete(ends)
-    if (neighbours.size === 0) this.#pending.delete(address)
-    this.#count--
   }
 }
 

@@ -1,9 +1,9 @@
 import { documentLeavesMax } from '@sectional/core'
 import type { DocumentRevision } from '@sectional/core'
 import type { Findings } from '../checkers/final-state.ts'
+import { deleteAtRest } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 
-const createdMsMax = 60_000
 const call = { timeoutMs: 60_000 }
 
 /**
@@ -37,10 +37,7 @@ export async function branchLimitDrill({ number, world }: DrillContext): Promise
     const { refused } = await replica.storeRevisions(further, call)
     if (refused !== undefined) findings.push(`a replica refuses branch ${documentLeavesMax + 1}, which another one has`)
   }
-  await world.eventually(`${path} to be deleted`, createdMsMax, async () => {
-    const deleted = await world.send(number, 'DELETE', path)
-    return deleted.status === 200 || deleted.status === 404 ? null : `status ${deleted.status}`
-  })
+  await deleteAtRest(world, number, path)
   return findings
 }
 

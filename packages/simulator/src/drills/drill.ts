@@ -125,6 +125,14 @@ export async function getAtRest(world: World, through: number, path: string): Pr
   return answer
 }
 
+/** Sends a DELETE of a database until it is gone. */
+export async function deleteAtRest(world: World, through: number, path: string): Promise<void> {
+  await world.eventually(`${path} to be deleted`, reachableMsMax, async () => {
+    const { status } = await world.send(through, 'DELETE', path)
+    return status === 200 || status === 404 ? null : `status ${status}`
+  })
+}
+
 /** When all replicas are equal again, each document has its last revision and no conflict. */
 export async function endsInOneBranch(
   { database, world }: DrillContext, edited: readonly EditedDocument[],

@@ -1,7 +1,7 @@
 import type { Findings } from '../checkers/final-state.ts'
+import { deleteAtRest } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 
-const createdMsMax = 60_000
 const waitingMs = 5000
 const pollMs = 20
 const attempts = 20
@@ -29,9 +29,6 @@ export async function promisedDeletionDrill(context: DrillContext): Promise<Find
   const findings = deleted.status === 202 && answer.status === 412
     ? [`node ${number} refuses to create ${path}, whose deletion it had promised: ${JSON.stringify(answer.body)}`] : []
   await world.allReady()
-  await world.eventually(`${path} to be deleted`, createdMsMax, async () => {
-    const { status } = await world.send(others[0]!, 'DELETE', path)
-    return status === 200 || status === 404 ? null : `status ${status}`
-  })
+  await deleteAtRest(world, others[0]!, path)
   return findings
 }

@@ -18,6 +18,7 @@ import type { Dice } from '../world/dice.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
 import type { World } from '../world/world.ts'
 import { digestRound, suspendFor } from './digest-round.ts'
+import { deleteAtRest } from './drill.ts'
 import { ReplicaCalls } from './replica-calls.ts'
 
 export interface ReplicaExerciseParts {
@@ -363,10 +364,7 @@ export class ReplicaExercise {
     await this.#audit()
     const findings = [...await this.#differences(), ...await this.#query()]
     watch.unfollow(this.#shard.incarnation)
-    await world.eventually(`${database} to be deleted`, foundMsMax, async () => {
-      const { status } = await world.send(1, 'DELETE', `/${database}`)
-      return status === 200 || status === 404 ? null : `status ${status}`
-    })
+    await deleteAtRest(world, 1, `/${database}`)
     await world.sleep(recoveredMs)
     return findings
   }
