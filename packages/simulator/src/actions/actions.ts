@@ -1,7 +1,7 @@
 import type { SwarmAction } from './action.ts'
 import { attachmentActions } from './attachment-actions.ts'
 import { bulkActions } from './bulk-actions.ts'
-import { databaseActions } from './database-actions.ts'
+import { databaseActions, lookActions } from './database-actions.ts'
 import { documentActions } from './document-actions.ts'
 import { findActions } from './find-actions.ts'
 import { localDocumentActions } from './local-document-actions.ts'
@@ -26,4 +26,5 @@ export const actions: readonly SwarmAction[] = [
   ...findActions,
   ...optionActions,
   ...cutOffPurgeActions,
+  ...lookActions,
 ]

@@ -1,4 +1,4 @@
-/** Creates and deletes databases. */
+/** Creates and deletes databases, and looks whether they exist. */
 import type { DatabaseOptions } from '../plan/swarm-options.ts'
 import { outcomeOf } from '../workload/client-session.ts'
 import type { ClientSession, Reading } from '../workload/client-session.ts'
@@ -12,6 +12,20 @@ export const databaseActions: readonly SwarmAction[] = [
   },
   { name: 'delete-database', weight: 2, act: deleteDatabase },
 ]
+
+export const lookActions: readonly SwarmAction[] = [
+  {
+    name: 'look-database', weight: 1,
+    act: (session, database) => session.ask(database, 'GET', `/${database}`, {}, [
+      { kind: 'look-database', id: '', read: readDatabaseChange },
+    ]),
+  },
+]
+
+/** Weights of the actions of clients that only create and delete a few databases. */
+export const nameOperations: Readonly<Record<string, number>> = {
+  'create-database': 4, 'delete-database': 3, 'look-database': 3,
+}
 
 /** Creates a database. Resolves with true when the database certainly exists. */
 export async function createDatabase(session: ClientSession, { name, q, n }: DatabaseOptions): Promise<boolean> {

@@ -3,7 +3,7 @@ import { parseRevision } from '@sectional/core'
 import type { RevisionPath } from '@sectional/core'
 import { majority } from '@sectional/server'
 import { listReads } from '../history/index.ts'
-import type { Edit, EditOutcome, FinalDocument, LocalRead, LocalWrite, Read } from '../history/index.ts'
+import type { Edit, EditOutcome, FinalDocument, LocalRead, LocalWrite, NameRequest, Read } from '../history/index.ts'
 import type { RecordedHistory } from '../history/index.ts'
 import { makesRevision } from '../workload/history.ts'
 import type { Operation, ShownRow } from '../workload/history.ts'
@@ -55,7 +55,7 @@ export class RecordedOperations {
     const { operations, restMs } = this.#state
     const edits = operations.filter(makesRevision).flatMap(operation => this.#edits(operation))
     return {
-      edits, reads: this.#reads(edits), ...this.#locals(), stemmed: this.#state.revsLimit < shortHistoryRevs,
+      edits, reads: this.#reads(edits), ...this.#locals(), names: this.#names(), stemmed: this.#state.revsLimit < shortHistoryRevs,
       ...(restMs !== undefined && { restMs, finals: this.#finals() }),
     }
   }
@@ -181,6 +181,33 @@ export class RecordedOperations {
     return { localWrites, localReads }
   }
 
+  /** Returns what requests tell of the names of databases that clients delete. */
+  #names(): NameRequest[] {
+    const { databases, operations, restMs } = this.#state
+    const deletions = operations.filter(({ kind }) => kind === 'delete-database')
+    const names = new Set(deletions.map(({ database }) => database))
+    const ofNames = operations.filter(({ database }) => names.has(database))
+    // A request may consist of several operations.
+    const requests = new Map(ofNames.map(operation => [`${operation.client} ${operation.startMs}`, operation]))
+    const told = [...requests.values()].flatMap((operation): NameRequest | [] => {
+      const of = { name: operation.database, startMs: operation.startMs, label: describe(operation) }
+      const certain = { ...of, certain: true, endMs: operation.endMs }
+      if (changesName(operation)) {
+        const does = operation.kind === 'create-database' ? 'create' : 'delete'
+        return operation.outcome === 'done' ? { ...certain, does } : { ...of, endMs: Infinity, does, certain: false }
+      }
+      if (operation.kind === 'create-database' && operation.status === 412) return { ...certain, does: 'see' }
+      if (operation.databaseMissing) return mayHide(operation, deletions) ? [] : { ...certain, does: 'miss' }
+      // A node that is cut off may still show a database that was deleted.
+      return operation.outcome === 'done' && operation.calm ? { ...certain, does: 'see' } : []
+    })
+    const finals = restMs === undefined ? [] : [...names].map((name): NameRequest => ({
+      name, label: `the list of databases at rest, at ${restMs} ms,`, startMs: restMs, endMs: restMs, certain: true,
+      does: databases.has(name) ? 'see' : 'miss',
+    }))
+    return [...told, ...finals]
+  }
+
   #finals(): ReadonlyMap<string, FinalDocument> {
     const finals = new Map<string, FinalDocument>()
     for (const [database, { documents, record: { incarnation } }] of this.#state.databases) {
@@ -196,6 +223,23 @@ export class RecordedOperations {
     }
     return finals
   }
+}
+
+/** Returns whether the operation created or deleted a database, or may have done it. */
+function changesName({ kind, outcome, status }: Operation): boolean {
+  if (kind === 'delete-database') return outcome !== 'failed'
+  // A database that was created and deleted again at the same time is answered with 404.
+  return kind === 'create-database' && (outcome !== 'failed' || status === 404)
+}
+
+/**
+ * Returns whether the node may not show a database that exists: it has promised to delete it, or it does not know it,
+ * and may be cut off from the leader, whom it would ask otherwise.
+ */
+function mayHide({ database, node, endMs, calm, incarnationBefore }: Operation, deletions: readonly Operation[]): boolean {
+  if (!calm && incarnationBefore === undefined) return true
+  return deletions.some(deletion => deletion.database === database && deletion.node === node
+    && deletion.startMs <= endMs && (deletion.outcome === 'accepted' || deletion.outcome === 'unknown'))
 }
 
 /**

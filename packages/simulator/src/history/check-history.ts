@@ -3,6 +3,7 @@
  * compare-and-set operations, and the answers tell which of them took effect. Nothing here knows how the history was
  * recorded, so the same rules judge simulations and real nodes.
  */
+import { databaseNames } from './database-names.ts'
 import { DocumentHistory } from './document-history.ts'
 import { acknowledgedKept, foundedConflicts, oneSuccess } from './edit-outcomes.ts'
 import type { Finding } from './finding.ts'
@@ -13,7 +14,7 @@ import type { RecordedHistory } from './recorded-history.ts'
 
 /** Returns all violations; an empty list when the history is valid. */
 export function checkHistory(history: RecordedHistory): readonly Finding[] {
-  const { edits, reads, finals, localReads, localWrites, restMs = Infinity, stemmed = false } = history
+  const { edits, reads, finals, localReads, localWrites, names = [], restMs = Infinity, stemmed = false } = history
   const editsOf = Map.groupBy(edits, ({ document }) => document)
   const readsOf = Map.groupBy(reads, ({ document }) => document)
   const documents = new Set([...editsOf.keys(), ...readsOf.keys(), ...finals?.keys() ?? []])
@@ -31,5 +32,6 @@ export function checkHistory(history: RecordedHistory): readonly Finding[] {
     }),
     ...[...Map.groupBy(localReads, ({ document }) => document)].flatMap(([document, ofDocument]) =>
       localDocuments(document, writesOf.get(document) ?? [], ofDocument)),
+    ...databaseNames(names),
   ]
 }

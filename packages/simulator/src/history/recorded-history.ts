@@ -7,6 +7,8 @@ export interface RecordedHistory {
   readonly reads: readonly Read[]
   readonly localWrites: readonly LocalWrite[]
   readonly localReads: readonly LocalRead[]
+  /** Default: none. */
+  readonly names?: readonly NameRequest[]
   /**
    * The documents at rest, by name: the cluster has been without faults until all replicas were equal. Undefined while
    * the cluster is not at rest. A document that is not listed does not exist.
@@ -108,6 +110,15 @@ export interface LocalRead extends Timed {
   readonly content: string | null
   /** Whether the read must see the writes that were acknowledged with 201 before it began. */
   readonly fresh: boolean
+}
+
+/** A request that tells whether a database of a name exists, or changes it. */
+export interface NameRequest extends Omit<Timed, 'document'> {
+  readonly name: string
+  /** A creation or a deletion takes effect only if it changes something; `see` and `miss` only look. */
+  readonly does: 'create' | 'delete' | 'see' | 'miss'
+  /** Whether it was answered with success. If not, a creation or a deletion may take effect at any later time. */
+  readonly certain: boolean
 }
 
 /** The revision tree of a document at rest. */

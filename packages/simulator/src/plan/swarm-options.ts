@@ -14,6 +14,8 @@ export interface SwarmOptions {
   readonly partitioned: boolean
   readonly clients: number
   readonly operationsPerClient: number
+  /** Number of further clients, which only create and delete the same few databases. */
+  readonly nameClients: number
   /** Number of hosts in the seed list of each node: all founders, or the first one only. */
   readonly seeds: number
   /** Whether creations and deletions of databases are recorded (`_db_updates`). */
@@ -134,6 +136,7 @@ function drawOptions(dice: Dice, actions: readonly DrawnAction[]): SwarmOptions 
     partitioned: dice.fork('partitioned').chance(0.15), databaseEvents: dice.fork('events').chance(0.25),
     clients: dice.integer(1, 6),
     operationsPerClient: dice.integer(8, 32),
+    nameClients: dice.fork('names').pick([0, 0, 0, 0, 3]),
     thinkMs: dice.pick([5, 50, 200, 600, 1500]),
     documentsPerDatabase: dice.pick([1, 2, 5, 20, 60, 2000]),
     documentBytesMax: dice.pick([0, 100, 2000, 60_000]),

@@ -54,7 +54,7 @@ export const metadataBugs: readonly PlantedBug[] = [
   {
     name: 'second-admission',
     does: 'the creation of a database that exists is answered as successful',
-    caughtBy: ['metadata-log', 'scenario'],
+    caughtBy: ['metadata-log', 'database-names', 'scenario'],
     scenario: 'two nodes create one name at the same instant: one of them does',
     plant: () => () => ({
       seams: {

@@ -5,7 +5,7 @@
 import type { ControlPlaneNode } from '@sectional/server'
 import type { FinalChecker, SwarmAction } from '../actions/action.ts'
 import { actions } from '../actions/actions.ts'
-import { createDatabase } from '../actions/database-actions.ts'
+import { createDatabase, nameOperations } from '../actions/database-actions.ts'
 import { list } from '../actions/document-actions.ts'
 import { findActions } from '../actions/find-actions.ts'
 import { readLocal } from '../actions/local-document-actions.ts'
@@ -122,6 +122,11 @@ const votersMin = 3
 const leaderMsMax = 60_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
 const inspectionThinks = 4
+/** What clients do that only create and delete databases. */
+const nameWorkload = {
+  operations: nameOperations, operationsPerClient: 14,
+  databases: [1, 2].map(number => ({ name: `name${number}`, q: 1, n: 3, fleeting: true })),
+}
 /** Minimum mean pause between two exchanges of nodes over their links. */
 const exchangePauseMs = 200
 /** Milliseconds between two scrubs of a node in runs with damage. */
@@ -311,7 +316,7 @@ class SwarmRun {
    * Runs the clients, the faults and the nodes that join late. Resolves when the clients have done all their actions.
    */
   async #work(): Promise<void> {
-    const { clients, founders } = this.#options
+    const { clients, founders, nameClients } = this.#options
     const world = this.#world
     const injector = new FaultInjector({
       world, dice: this.#dice.fork('faults'), options: this.#options, disks: this.#disks, supervisor: this.#supervisor,
@@ -328,7 +333,11 @@ class SwarmRun {
       ? this.#inspector.run(this.#options.thinkMs * inspectionThinks, () => over)
       : undefined
     const linking = this.#links.run(Math.max(exchangePauseMs, this.#options.thinkMs), () => over)
-    await Promise.all(Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody).run()))
+    await Promise.all([
+      ...Array.from({ length: clients }, (_, index) => this.#client(`c${index + 1}`, everybody)),
+      ...Array.from({ length: nameClients }, (_, index) =>
+        this.#client(`n${index + 1}`, everybody, { ...this.#options, ...nameWorkload })),
+    ].map(client => client.run()))
     over = true
     await Promise.all([reading, inspecting, linking])
     this.#reads = readers.reduce((sum, { reads }) => sum + reads, 0)
@@ -338,10 +347,10 @@ class SwarmRun {
     world.say('faults are over')
   }
 
-  #client(name: string, numbers: readonly number[]): Client {
+  #client(name: string, numbers: readonly number[], options = this.#options): Client {
     return new Client({
       name, actions, world: this.#world, dice: this.#dice.fork(`client ${name}`), history: this.history,
-      weather: this.#weather, options: this.#options, schedule: this.schedule,
+      weather: this.#weather, options, schedule: this.schedule,
       reachable: () => numbers,
       onAcknowledged: (operation, revision) => this.#durability.acknowledged(operation, revision),
       onSuspicious: (operation, answer) => {

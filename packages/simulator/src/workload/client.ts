@@ -112,6 +112,7 @@ export class Client {
       const operation = operations[index]!
       const reading = task.read(answer)
       operation.revision = reading.revision
+      operation.databaseMissing = answer.status === 404 && answer.body.reason === 'Database does not exist.'
       operation.conflict = reading.conflict ?? false
       operation.readValue = reading.readValue
       operation.removed = reading.removed

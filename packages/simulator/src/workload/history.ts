@@ -9,7 +9,7 @@ import type { ContentName } from './attachment-content.ts'
 export type OperationKind =
   | 'read' | 'write' | 'delete' | 'graft' | 'attach' | 'detach' | 'read-attachment' | 'purge' | 'compact'
   | 'local-write' | 'local-delete' | 'local-read' | 'list' | 'open-revisions' | 'feed'
-  | 'create-database' | 'delete-database'
+  | 'create-database' | 'delete-database' | 'look-database'
   /** An operation of an action that only the action's own checkers examine. */
   | `custom:${string}`
 
@@ -63,6 +63,8 @@ export interface Operation {
   endMs: number
   status: number
   outcome: Outcome
+  /** Whether the answer was that the database does not exist. */
+  databaseMissing: boolean
   /** Whether the answer reported a conflict. */
   conflict: boolean
   /** The revision that was written or read; undefined when it is unknown or nothing was found. */
@@ -109,7 +111,7 @@ export class History {
   ): Operation {
     const operation: Operation = {
       ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0,
-      outcome: 'unknown', conflict: false, revision: undefined, readValue: undefined, removed: undefined,
+      outcome: 'unknown', databaseMissing: false, conflict: false, revision: undefined, readValue: undefined, removed: undefined,
       rows: undefined, incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
       calmMs: 0,
     }

@@ -16,9 +16,9 @@ function state(operations: readonly Fields[], more: Partial<FinalState> = {}): F
   const record = { incarnation: 'one', revsLimit: 1000, shards: [{ replicas }] } as unknown as FinalDatabase['record']
   const history = operations.map((fields, number): Operation => ({
     number, client: 'c', node: 1, database: 'db', id: 'x', startMs: number * 10, endMs: number * 10 + 5, value: '',
-    parent: '1-a', status: 201, outcome: 'done', conflict: false, revision: undefined, readValue: undefined,
-    removed: undefined, rows: undefined, incarnationBefore: 'one', incarnationAfter: 'one', activeBefore: 3, calm: true,
-    calmMs: 1e6, ...fields,
+    parent: '1-a', status: 201, outcome: 'done', conflict: false, databaseMissing: false, revision: undefined,
+    readValue: undefined, removed: undefined, rows: undefined, incarnationBefore: 'one', incarnationAfter: 'one',
+    activeBefore: 3, calm: true, calmMs: 1e6, ...fields,
   }))
   return {
     databases: new Map([['db', { record, replicas: [], documents: new Map() }]]), operations: history, lostDisks: 0,

@@ -10,9 +10,9 @@ const incarnation = 'i'
 function operation(fields: Partial<Operation>): Operation {
   return {
     number: 0, client: 'c1', node: 1, kind: 'write', database: 'db', id: 'a', startMs: 0, endMs: 10, value: 'v1',
-    parent: null, status: 201, outcome: 'done', conflict: false, revision: undefined, readValue: undefined,
-    removed: undefined, rows: undefined, incarnationBefore: incarnation, incarnationAfter: incarnation,
-    activeBefore: 3, calm: true, calmMs: 60_000, ...fields,
+    parent: null, status: 201, outcome: 'done', conflict: false, databaseMissing: false, revision: undefined,
+    readValue: undefined, removed: undefined, rows: undefined, incarnationBefore: incarnation,
+    incarnationAfter: incarnation, activeBefore: 3, calm: true, calmMs: 60_000, ...fields,
   }
 }
 

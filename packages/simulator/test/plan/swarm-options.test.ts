@@ -20,6 +20,7 @@ const drawn: readonly { readonly what: string; readonly shareMin: number; draws(
     draws: run => hasFault(run, 'isolate-one', 'isolate-leader') && run.operations['purge-through-cut-off']! > 0,
   },
   { what: 'drills at the end', shareMin: 0.25, draws: run => run.drillShare > 0 },
+  { what: 'clients that create and delete the same databases', shareMin: 0.12, draws: run => run.nameClients > 0 },
   { what: 'full disks', shareMin: 0.4, draws: run => hasFault(run, 'full-disk') },
   { what: 'faults of up to ten minutes', shareMin: 0.1, draws: run => hasFaults(run) && run.faultMsMax >= 600_000 },
   { what: 'restarts of all nodes one after the other', shareMin: 0.3, draws: run => hasFault(run, 'restart-all') },
