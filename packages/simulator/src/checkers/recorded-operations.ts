@@ -55,7 +55,8 @@ export class RecordedOperations {
     const { operations, restMs } = this.#state
     const edits = operations.filter(makesRevision).flatMap(operation => this.#edits(operation))
     return {
-      edits, reads: this.#reads(edits), ...this.#locals(), names: this.#names(), stemmed: this.#state.revsLimit < shortHistoryRevs,
+      edits, reads: this.#reads(edits), ...this.#locals(), names: this.#names(),
+      stemmed: this.#state.revsLimit < shortHistoryRevs,
       ...(restMs !== undefined && { restMs, finals: this.#finals() }),
     }
   }
@@ -236,7 +237,9 @@ function changesName({ kind, outcome, status }: Operation): boolean {
  * Returns whether the node may not show a database that exists: it has promised to delete it, or it does not know it,
  * and may be cut off from the leader, whom it would ask otherwise.
  */
-function mayHide({ database, node, endMs, calm, incarnationBefore }: Operation, deletions: readonly Operation[]): boolean {
+function mayHide(
+  { database, node, endMs, calm, incarnationBefore }: Operation, deletions: readonly Operation[],
+): boolean {
   if (!calm && incarnationBefore === undefined) return true
   return deletions.some(deletion => deletion.database === database && deletion.node === node
     && deletion.startMs <= endMs && (deletion.outcome === 'accepted' || deletion.outcome === 'unknown'))

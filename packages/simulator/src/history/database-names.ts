@@ -14,16 +14,17 @@ interface Possible {
 }
 
 /**
- * Creations, deletions and sightings of a name are linearizable: each takes effect at one moment between its request and
- * its answer, one with an unknown outcome at any later moment or never. No database exists before the first request.
+ * Creations, deletions and sightings of a name are linearizable: each takes effect at one moment between its request
+ * and its answer, one with an unknown outcome at any later moment or never. No database exists before the first
+ * request.
  *
  * All states that the name may be in are followed from answer to answer (Lowe, "Testing for linearizability", 2017).
  */
 export function databaseNames(requests: readonly NameRequest[]): Finding[] {
   return [...Map.groupBy(requests, ({ name }) => name)].flatMap(([name, ofName]) => {
     const refuted = firstImpossible(ofName)
-    return refuted === undefined
-      ? [] : [{ rule: 'database-names', text: `${refuted.label} cannot be: no order of the requests for ${name} allows it` }]
+    if (refuted === undefined) return []
+    return [{ rule: 'database-names', text: `${refuted.label} cannot be: no order of the requests for ${name} allows it` }]
   })
 }
 
