@@ -8,8 +8,8 @@ export { ConfigurationError } from './configuration/settings.ts'
 export type { IniFile } from './configuration/settings.ts'
 // These exports inspect the disk of a simulated node.
 export {
-  blobStoreName, documentStoreName, indexStoreName, readIndexStore, ShardEngine, ShardHost, ShardKeys, verifyShard,
-  viewReduceAgain,
+  blobStoreName, documentStoreName, indexStoreName, prefixMax, readIndexStore, ShardDirectory, ShardEngine, ShardHost,
+  ShardKeys, verifyShard, viewReduceAgain,
 } from '@sectional/shard'
 export type { IndexedReplica, KeyKind } from '@sectional/shard'
 // These are the types of the metadata that `Node.control` returns.

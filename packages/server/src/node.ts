@@ -14,7 +14,9 @@ import {
 } from '@sectional/http'
 import { createPeerNetwork, type RpcLimits, type SealFrames } from '@sectional/rpc'
 import type { HttpAddress, HttpServer, Runtime } from '@sectional/runtime'
-import { reduceDeclarations, ShardHost, type IndexedReplica, type ScrubOptions } from '@sectional/shard'
+import {
+  reduceDeclarations, ShardHost, type CacheLimits, type IndexedReplica, type ScrubOptions,
+} from '@sectional/shard'
 import type { IndexReplica, NodeQuestion, PeerNetwork, ShardId, ShardReplica } from '@sectional/core'
 import type { OptionValues } from '@sectional/core/options'
 import { addressProblem } from './configuration/listening-addresses.ts'
@@ -51,6 +53,7 @@ export interface NodeSeams {
   /** Wraps the links to the peers. */
   readonly network?: (network: PeerNetwork) => PeerNetwork
   readonly antiEntropy?: Partial<AntiEntropyOptions>
+  readonly caches?: Partial<CacheLimits>
   readonly scrub?: Partial<ScrubOptions>
   readonly controlPlane?: Partial<ControlPlaneOptions>
   readonly coordinator?: Partial<CoordinatorOptions>
@@ -171,7 +174,7 @@ class ComposedNode implements Node {
     const { options, seams = {} } = this.#parts
     const host = await ShardHost.open(runtime, {
       compaction: options.compaction, indexes: options.indexes, indexerOf: this.#views.indexerOf,
-      ...(seams.scrub && { scrub: seams.scrub }), ...(seams.indexed && { indexed: seams.indexed }),
+      caches: seams.caches, scrub: seams.scrub, indexed: seams.indexed,
     })
     this.#closers.push(() => host.close())
     this.#assertWanted()

@@ -36,21 +36,28 @@ export const blobStoreName = 'attachments'
  * document ids of all shards again.
  */
 const defaultOptions: StoreOptions = { cacheBytes: 64 * 1024 * 1024, writeBufferBytes: 64 * 1024 * 1024 }
-/** Bytes of all id filters of the node; enough for the ids of eight to twenty million documents. */
-const filterBytesMax = 64 * 1024 * 1024
-/** Bytes of all documents kept in memory; enough for about 140,000 documents that are read repeatedly. */
-const keptBytesMax = 32 * 1024 * 1024
 const commitDocumentsBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+/** Memory that all shards of a node share, in bytes. */
+export interface CacheLimits {
+  /** For the filters of ids. The default is enough for the ids of eight to twenty million documents. */
+  readonly filterBytesMax: number
+  /** For records of documents. The default is enough for about 140,000 documents that are read repeatedly. */
+  readonly keptBytesMax: number
+}
+
+const defaultCaches: CacheLimits = { filterBytesMax: 64 * 1024 * 1024, keptBytesMax: 32 * 1024 * 1024 }
 
 export interface HostOptions {
   readonly store?: StoreOptions
+  readonly caches?: Partial<CacheLimits> | undefined
   readonly compaction?: Partial<CompactionOptions>
-  readonly scrub?: Partial<ScrubOptions>
+  readonly scrub?: Partial<ScrubOptions> | undefined
   readonly indexes?: Partial<IndexOptions>
   /** Returns the functions of indexes of one database, by its incarnation. When undefined, the host has no indexes. */
   readonly indexerOf?: (incarnation: string) => Indexer
   /** Set by tests only: wraps a replica as its indexes see it. */
-  readonly indexed?: (indexed: IndexedReplica) => IndexedReplica
+  readonly indexed?: ((indexed: IndexedReplica) => IndexedReplica) | undefined
 }
 
 /** Receives reports of damaged records and content; may be called more than once for one of them. */
@@ -89,8 +96,8 @@ export class ShardHost {
   readonly #compactor: Compactor
   readonly #reclaimer: SpaceReclaimer
   readonly #indexes: IndexHost | undefined
-  readonly #filterBudget = new FilterBudget(filterBytesMax)
-  readonly #keptBudget = new KeptDocumentsBudget(keptBytesMax)
+  readonly #filterBudget: FilterBudget
+  readonly #keptBudget: KeptDocumentsBudget
   readonly #commitListeners = new Set<(shard: ShardId, documents: boolean, designs: boolean) => void>()
   readonly #scrubber: Scrubber
   readonly #damaged: Counter
@@ -107,9 +114,12 @@ export class ShardHost {
 
   private constructor(
     runtime: ShardRuntime, store: Store, directory: ShardDirectory, blobs: NodeBlobs,
-    { compaction, scrub, indexes, indexerOf, indexed }: HostOptions,
+    { caches, compaction, scrub, indexes, indexerOf, indexed }: HostOptions,
   ) {
+    const { filterBytesMax, keptBytesMax } = { ...defaultCaches, ...caches }
     this.blobs = blobs
+    this.#filterBudget = new FilterBudget(filterBytesMax)
+    this.#keptBudget = new KeptDocumentsBudget(keptBytesMax)
     this.#runtime = runtime
     this.#turns = runtime.turns ?? new Turns(runtime.clock)
     this.#store = store

@@ -4,6 +4,21 @@ import { readBrokenContents } from './broken-content.ts'
 import type { DrillContext } from './drill.ts'
 import { pickShard } from './shard-roles.ts'
 
+interface ListKind {
+  readonly what: string
+  readonly path: string
+  readonly descending?: boolean
+  /** Whether the rows are in the order of the ids. */
+  readonly inOrder?: boolean
+}
+
+const listKinds: readonly ListKind[] = [
+  { what: 'a list', path: '_all_docs?include_docs=true', inOrder: true },
+  { what: 'a list', path: '_all_docs?include_docs=true&descending=true', descending: true, inOrder: true },
+  { what: 'a feed', path: '_changes?include_docs=true' },
+  { what: 'a feed', path: '_changes?include_docs=true&descending=true', descending: true },
+]
+
 const documents = 7
 /** Two pages of a replica have fewer documents of this size. */
 const bodyBytes = 200_000
@@ -11,9 +26,9 @@ const lists = 2
 const failingMs = 300
 
 /**
- * A list of large documents loses the replica that it reads between two pages, because its disk fails, its link breaks,
- * or it crashes. The list continues on another replica: it shows each document once, in order, or breaks off. The same
- * happens to attachments.
+ * A list of large documents, or a feed, loses the replica that it reads between two pages, because its disk fails, its
+ * link breaks, or it crashes. It continues on another replica, or breaks off: a list shows each document once, in
+ * order; a feed shows each document, and repeats none when it goes backwards. The same happens to attachments.
  */
 export async function brokenListDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
@@ -29,15 +44,14 @@ export async function brokenListDrill(context: DrillContext): Promise<Findings> 
   for (let list = 0; list < lists && findings.length === 0; list++) {
     const reader = dice.pick(world.nodes)
     world.moments.oncePaged(node => breakOff(context, reader, node))
-    const descending = dice.chance(0.3)
-    const { body, kind, status } = await world.send(
-      reader.number, 'GET', `/${database}/_all_docs?include_docs=true${descending ? '&descending=true' : ''}`,
-    )
+    const listKind = dice.pick(listKinds)
+    const { body, kind, status } = await world.send(reader.number, 'GET', `/${database}/${listKind.path}`)
     world.moments.cancel()
-    if (kind === 'answered' && status === 200 && Array.isArray(body?.rows)) {
-      const shown: string[] = body.rows.map(({ id }: { readonly id: string }) => id)
-      findings.push(...unordered(descending ? shown.reverse() : shown, written).map(finding =>
-        `a list of ${database} through ${reader.name}, of which a replica failed between two pages, ${finding}`))
+    const rows: readonly { readonly id: string }[] | undefined = body?.rows ?? body?.results
+    if (kind === 'answered' && status === 200 && Array.isArray(rows)) {
+      findings.push(...faultsOf(listKind, rows.map(({ id }) => id), written).map(finding =>
+        `${listKind.what} of ${database} (${listKind.path}) through ${reader.name}, of which a replica failed between `
+          + `two pages, ${finding}`))
     }
     await world.sleep(failingMs)
     for (const { number, running } of world.nodes) if (!running) await world.start(number)
@@ -59,10 +73,15 @@ function breakOff({ dice, disks, world }: DrillContext, reader: SimulatedNode, n
   world.queue.schedule(failingMs, 'the disk reads again', () => { trouble.failingReads = 0 })
 }
 
-function unordered(shown: readonly string[], written: readonly string[]): Findings {
-  const late = shown.find((id, index) =>
+function faultsOf(
+  { descending = false, inOrder = false }: ListKind, ids: string[], written: readonly string[],
+): Findings {
+  const shown = descending ? ids.reverse() : ids
+  const late = inOrder && shown.find((id, index) =>
     index > 0 && Buffer.compare(Buffer.from(shown[index - 1]!), Buffer.from(id)) >= 0)
-  if (late !== undefined) return [`shows ${late} twice or out of order`]
+  if (late) return [`shows ${late} twice or out of order`]
+  const repeated = descending && shown.find((id, index) => shown.indexOf(id) < index)
+  if (repeated) return [`shows ${repeated} twice`]
   const missing = written.filter(id => !shown.includes(id))
   return missing.length === 0 ? [] : [`omits ${missing.join(', ')}`]
 }

@@ -2,6 +2,7 @@ import type { Drill } from './drill.ts'
 import { autoPurgeDrill } from './auto-purge-drill.ts'
 import { branchLimitDrill } from './branch-limit-drill.ts'
 import { brokenListDrill } from './broken-list-drill.ts'
+import { compactionDrill } from './compaction-drill.ts'
 import { contestedEditsDrill } from './contested-edits-drill.ts'
 import { cutOffPurgeDrill } from './cut-off-purge-drill.ts'
 import { falseCheckpointDrill } from './false-checkpoint-drill.ts'
@@ -37,7 +38,7 @@ export const drills: Readonly<Record<string, Drill>> = {
   'list-parts': listPartsDrill, 'auto-purge': autoPurgeDrill, 'lost-recorder': lostRecorderDrill,
   'repaired-by-reads': readRepairDrill, 'tokens-hold': tokenDrill, 'newest-locals': localDocumentDrill,
   'known-after-start': knownMetadataDrill, 'promise-first': promisedDeletionDrill, 'users-served': usersDrill,
-  'feeds-follow': slowFeedsDrill, 'branches-limited': branchLimitDrill,
+  'feeds-follow': slowFeedsDrill, 'branches-limited': branchLimitDrill, 'bodies-removed': compactionDrill,
   // It must be the last one: checkpoints are false afterwards.
   'digests-compared': falseCheckpointDrill,
 }

@@ -26,16 +26,23 @@ export async function olderDiskDrill(context: DrillContext): Promise<Findings> {
 }
 
 /**
- * The disk of a stopped node loses the last writes to its documents. The node notices that, so that the same holds as
- * with an older copy.
+ * The disk of a node that stopped, or that crashed after it had stopped in order once, loses the last writes to its
+ * documents. The node notices that, so that the same holds as with an older copy.
  */
 export async function lostWritesDrill(context: DrillContext): Promise<Findings> {
   const { dice, disks, number, world } = context
   const node = world.node(number)
+  const crashes = dice.chance(0.4)
+  if (crashes) {
+    await world.stop(number)
+    await world.start(number)
+    await world.ready()
+  }
   return writtenOnWornDisk(context, async () => {
     // Writes of the last second cannot be told from writes that were never made (docs/reliability.md).
     await world.sleep(noticedMs)
-    await world.stop(number)
+    if (crashes) world.crash(number)
+    else await world.stop(number)
     const length = node.disk.journalLength(documentStoreName)
     const from = Math.max(0, length - dice.integer(1, lostBatchesMax))
     if (length > 0 && node.disk.loseBatches(documentStoreName, from, length)) disks.noteDamage(node)

@@ -7,8 +7,8 @@ const pollMs = 20
 const attempts = 20
 
 /**
- * A node that is cut off promises to delete a database. The name is free for the node's next request to create it: the
- * deletion is carried out first.
+ * A node that is cut off promises to delete a database. The name is free for the node's next request to create it, also
+ * when the node crashes before it can reach the others: the deletion is carried out first.
  */
 export async function promisedDeletionDrill(context: DrillContext): Promise<Findings> {
   const { dice, number, others, world } = context
@@ -19,6 +19,10 @@ export async function promisedDeletionDrill(context: DrillContext): Promise<Find
   world.partition([number], others)
   const deleted = await world.send(number, 'DELETE', path)
   await world.sleep(dice.wait(waitingMs))
+  if (dice.chance(0.5)) {
+    world.crash(number)
+    await world.start(number)
+  }
   world.heal()
   // The node carries out the deletion as soon as it can, and the request must not come before it.
   let answer = await world.send(number, 'PUT', `${path}${options}`)

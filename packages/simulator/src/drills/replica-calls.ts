@@ -307,7 +307,7 @@ function innerOf(dice: Dice, tree: readonly Branch[] | undefined): string | null
   return `${start - index}-${ids[index]}`
 }
 
-async function* chunksOf(content: Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* chunksOf(content: Uint8Array): AsyncGenerator<Uint8Array> {
   yield content
 }
 

@@ -24,7 +24,8 @@ export function databaseNames(requests: readonly NameRequest[]): Finding[] {
   return [...Map.groupBy(requests, ({ name }) => name)].flatMap(([name, ofName]) => {
     const refuted = firstImpossible(ofName)
     if (refuted === undefined) return []
-    return [{ rule: 'database-names', text: `${refuted.label} cannot be: no order of the requests for ${name} allows it` }]
+    const text = `${refuted.label} cannot be: no order of the requests for ${name} allows it`
+    return [{ rule: 'database-names', text }]
   })
 }
 

@@ -2,11 +2,11 @@ import type { NodeSeams } from '@sectional/server'
 import type { Dice } from '../world/dice.ts'
 
 /** Limits of every node that are smaller than in production, so that a run reaches them. */
-export type NodeLimits = Required<Pick<NodeSeams, 'antiEntropy' | 'coordinator'>>
+export type NodeLimits = Required<Pick<NodeSeams, 'antiEntropy' | 'caches' | 'coordinator'>>
 
 /**
- * Draws small limits for half of the runs: queues and batches that a few documents fill, and comparisons of digests
- * that a run would otherwise not reach.
+ * Draws small limits for half of the runs: queues, batches and caches that a few documents fill, and comparisons of
+ * digests that a run would otherwise not reach.
  */
 export function drawNodeLimits(dice: Dice): NodeLimits | undefined {
   if (dice.chance(0.5)) return undefined
@@ -20,6 +20,7 @@ export function drawNodeLimits(dice: Dice): NodeLimits | undefined {
       repairsRunningMax: [1], repairsQueuedMax: [1, 5], listPageRows: [1, 2, 5], listPageBytes: [100, 5000],
       tailRows: [1, 3],
     }),
+    caches: some(dice.fork('caches'), { filterBytesMax: [0, 1024, 4096], keptBytesMax: [600, 3000] }),
   }
 }
 

@@ -31,6 +31,7 @@ import { findsExact } from '../checkers/finds-exact.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
 import { RecordedOperations } from '../checkers/recorded-operations.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
+import { spaceReclaimed } from '../checkers/space-reclaimed.ts'
 import { tokensAtRest } from '../checkers/tokens-at-rest.ts'
 import { cleanViews, unusedIndexes } from '../checkers/unused-indexes.ts'
 import { updateRows } from '../checkers/update-rows.ts'
@@ -113,7 +114,7 @@ const lostSeedShare = 0.8
 const drillShares: Readonly<Record<string, number>> = {
   'contested-edits': 0.3, 'repaired-by-reads': 0.06, 'tokens-hold': 0.06, 'newest-locals': 0.06,
   'known-after-start': 0.06, 'promise-first': 0.06, 'users-served': 0.06, 'feeds-follow': 0.06,
-  'branches-limited': 0.06,
+  'branches-limited': 0.02, 'bodies-removed': 0.06,
 }
 /** Drills after which databases with few replicas may lack writes. */
 const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes', 'fresh-while-filled'])
@@ -263,6 +264,7 @@ class SwarmRun {
     await world.run(() => world.sleep(lastFramesMs))
     this.#checkLeaks()
     if (this.#hasIndexes) this.#demand('unused-indexes', await unusedIndexes(world.nodes, databases))
+    if (this.#disks.lost === 0) this.#demand('space-reclaimed', await spaceReclaimed(world.nodes))
     this.#demand('blobs-kept', await blobsKept(world.nodes, unnamed, this.#disks.damagedBlobs))
     this.#check(final)
   }

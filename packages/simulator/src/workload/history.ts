@@ -112,8 +112,8 @@ export class History {
     const operation: Operation = {
       ...fields, number: this.operations.length, startMs: this.#world.nowMs, endMs: Infinity, status: 0,
       outcome: 'unknown', databaseMissing: false, conflict: false, revision: undefined, readValue: undefined,
-      removed: undefined, rows: undefined, incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0, calm: false,
-      calmMs: 0,
+      removed: undefined, rows: undefined, incarnationBefore: undefined, incarnationAfter: undefined, activeBefore: 0,
+      calm: false, calmMs: 0,
     }
     this.operations.push(operation)
     const { number, client, node, kind, database, id, parent, value } = operation

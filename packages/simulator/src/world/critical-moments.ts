@@ -31,7 +31,7 @@ export class CriticalMoments implements NodeObserver {
     this.#waiting.set(node, act)
   }
 
-  /** `act` is called once, with the node whose replica has just sent the first page of a list of documents. */
+  /** `act` is called once, with the node whose replica has just sent the first page of documents or changes. */
   oncePaged(act: (node: SimulatedNode) => void): void {
     this.#paged = act
   }
@@ -122,7 +122,8 @@ export class CriticalMoments implements NodeObserver {
         }
       },
       scanChanges: (request, context) => context.requestId === pullRequest
-        ? this.#scanning(node, replica.scanChanges(request, context)) : replica.scanChanges(request, context),
+        ? this.#scanning(node, replica.scanChanges(request, context))
+        : this.#paging(node, replica.scanChanges(request, context)),
       scanDocuments: (request, context) => this.#paging(node, replica.scanDocuments(request, context)),
       blobs: withChanges(replica.blobs, {
         readBlob: (request, context) => this.#sendingContent(node, replica.blobs.readBlob(request, context)),

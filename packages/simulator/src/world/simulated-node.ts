@@ -29,8 +29,8 @@ export interface SimulatedNodeParts {
   /** Overrides production limits of the control plane. */
   readonly controlPlane?: NodeSeams['controlPlane']
   readonly scrub?: NodeSeams['scrub']
-  /** Overrides production limits of anti-entropy and the coordinator. */
-  readonly limits?: Pick<NodeSeams, 'antiEntropy' | 'coordinator'>
+  /** Overrides production limits of anti-entropy, the coordinator and the caches of documents. */
+  readonly limits?: Pick<NodeSeams, 'antiEntropy' | 'caches' | 'coordinator'>
   readonly observers: ReadonlySet<NodeObserver>
   /** Called for each start of a node: returns a function that wraps its replicas, inside of planted bugs. */
   readonly observe?: ((node: string) => NonNullable<NodeSeams['replica']>) | undefined

@@ -35,7 +35,7 @@ async function findings(drill: string, seed: number, planted?: string): Promise<
 
 /** Drills with large or many documents take longer. */
 function seedsOf(drill: string): number {
-  return ['broken-list', 'copied-completely', 'map-change'].includes(drill) ? 6 : 16
+  return ['branches-limited', 'broken-list', 'copied-completely', 'map-change'].includes(drill) ? 6 : 16
 }
 
 describe('drills', function () {
