@@ -82,6 +82,18 @@ describe('the entries of the cache of design documents', () => {
     expect(await after).to.equal('2-b')
   })
 
+  it('are not used when only a reading from before the write has succeeded', async () => {
+    const { cache, readings, open } = manualCache()
+    const before = open('x')
+    cache.written('x')
+    const after = open('x').catch((error: unknown) => error)
+    readings[0]!.end(read('1-a'))
+    expect(await before).to.equal('1-a')
+    await Promise.resolve()
+    readings[1]!.end(new ApiError('service_unavailable'))
+    expect(await after).to.be.instanceOf(ApiError)
+  })
+
   it('are removed when they exceed the memory, the least recently used first', async () => {
     const { cache, clock, readings, open } = manualCache(10_000)
     for (const name of ['a', 'b', 'c', 'd']) {
