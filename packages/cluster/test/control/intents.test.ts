@@ -1,3 +1,4 @@
+import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
 import { ManualClock, MemoryLog, MemoryStorage } from '@sectional/runtime'
 import { ControlStore } from '../../src/control/control-store.ts'
@@ -31,5 +32,31 @@ describe('a promised deletion', () => {
       await intents.stop()
       await store.store.close()
     }
+  })
+
+  it('stays on the disk until the log has it', async () => {
+    const clock = new ManualClock()
+    const store = await ControlStore.open(new MemoryStorage())
+    const decided = Promise.withResolvers<{ readonly kind: 'done' }>()
+    let reached = false
+    const intents = new DeleteIntents({
+      clock, log: new MemoryLog(), store, retryMs, onChange: () => {},
+      submit: async () => {
+        if (reached) return await decided.promise
+        throw new ApiError('service_unavailable')
+      },
+    })
+    const intent = { name: 'first', incarnation: '1' }
+    await intents.add(intent)
+    await clock.advance(retryMs / 2)
+    expect(await store.intents(), 'no majority answers').to.deep.equal([intent])
+    reached = true
+    await clock.advance(retryMs)
+    expect(await store.intents(), 'the log decides').to.deep.equal([intent])
+    decided.resolve({ kind: 'done' })
+    await clock.advance(0)
+    expect(await store.intents()).to.deep.equal([])
+    await intents.stop()
+    await store.store.close()
   })
 })
