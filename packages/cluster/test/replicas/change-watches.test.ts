@@ -29,3 +29,20 @@ describe('the rows that feeds read together', () => {
     watches.stop()
   })
 })
+
+describe('a wait for changes of a replica', () => {
+  it('fails when the replica has begun a new history, however few changes that has', async () => {
+    const replica = new MemoryShardReplica({ history: 'new' })
+    const peer = { node: 'a', local: true, active: true, replica }
+    const clock = new ManualClock()
+    const watches = new ChangeWatches(clock, defaultCoordinatorOptions)
+    const outcomes: (number | string)[] = []
+    watches.subscribe(peer, shard, { history: 'old', sequence: 10 }, {
+      changed: sequence => { outcomes.push(sequence) },
+      failed: ({ code }) => { outcomes.push(code) },
+    })
+    await clock.advance(1000)
+    expect(outcomes).to.deep.equal(['not_hosted'])
+    watches.stop()
+  })
+})
