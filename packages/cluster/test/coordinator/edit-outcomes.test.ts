@@ -76,6 +76,19 @@ describe('the outcome of an edit', () => {
     expect((await world.leavesOf('x')).a).to.deep.equal([{ revision: revisionOf(mine), deleted: false }])
   })
 
+  it('is unknown, and no conflict, while the first decider is silent and may still make the edit', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.isolate('a')
+    const coordinator = world.coordinator('b')
+    const theirs = edit('x', parent, { by: 'another client' })
+    await coordinator.updateDocuments(world.db, [theirs], { w: 2 }, request())
+    world.heal()
+    world.faults.set('a', { kind: 'hang' })
+    const mine = edit('x', parent, { by: 'me' })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [mine], {}, request())))).to.equal(503)
+    await world.during(coordinator.stop())
+  })
+
   for (const code of ['overloaded', 'not_hosted'] as const) {
     it(`stays a certain conflict when the first decider did nothing (${code})`, async () => {
       const { world, parent } = await worldWithDocument()
@@ -118,6 +131,17 @@ describe('the outcome of an edit', () => {
       expect((await world.leavesOf(id)).a!.map(({ deleted }) => deleted)).to.deep.equal([true])
     })
   }
+
+  it('is unknown for a deleted document that the silent first decider may have restored before', async () => {
+    const { world, parent } = await worldWithDocument()
+    const coordinator = world.coordinator('c')
+    await coordinator.updateDocuments(world.db, [edit('x', parent, {}, true)], { w: 3 }, request())
+    world.faults.set('a', { kind: 'hang' })
+    const create = edit('x', null, { v: 1 })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [create], {}, request())))).to.equal(503)
+    expect((await world.leavesOf('x')).b!.map(({ deleted }) => deleted)).to.deep.equal([true])
+    await world.during(coordinator.stop())
+  })
 
   it('is returned for each document of a bulk request', async () => {
     const { world, parent } = await worldWithDocument()
