@@ -130,6 +130,22 @@ describe('content of attachments', () => {
     await coordinator.stop()
   })
 
+  it('is copied to a replica that a read brings up to date', async () => {
+    const world = new ReplicaWorld()
+    world.isolate('c')
+    const writer = world.coordinator('a')
+    await writer.writeBlob(world.db, 'x', pieces(content), {}, request())
+    await writer.updateDocuments(world.db, [write('x')], { w: 2 }, request())
+    world.heal()
+    const reader = world.coordinator('c')
+    await reader.openDocument(world.db, 'x', { r: 3 }, request())
+    await reader.stop()
+    expect(await holders(world)).to.deep.equal(['a', 'b', 'c'])
+    const leaves = await world.leavesOf('x')
+    expect(leaves.c).to.have.length(1)
+    expect(leaves.c).to.deep.equal(leaves.a)
+  })
+
   it('that no replica has prevents the write of its document', async () => {
     const world = new ReplicaWorld()
     const failure = await world.coordinator('a').updateDocuments(world.db, [write('x')], {}, request())

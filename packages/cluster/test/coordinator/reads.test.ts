@@ -250,6 +250,18 @@ describe('reading revisions', () => {
     ])
   })
 
+  it('opens each named revision, in the order of the names, when no replica has all of them', async () => {
+    const world = new ReplicaWorld()
+    const names: string[] = []
+    for (const node of world.nodes) names.push(await put(world, [node], 'x', [`of-${node}`], { node }))
+    for (const revisions of [names, names.toReversed()]) {
+      const opened = await world.coordinator('a')
+        .openRevisions(world.db, 'x', { revisions, latest: false, r: 3 }, request())
+      expect(opened!.map(each => each.kind === 'found' ? `1-${each.revision.path.ids[0]}` : each.kind))
+        .to.deep.equal(revisions)
+    }
+  })
+
   it('reports a revision as missing only if a majority lacks it, when the caller asks for that', async () => {
     const world = new ReplicaWorld()
     await put(world, ['b', 'c'], 'x', ['r1'], { v: 1 })
