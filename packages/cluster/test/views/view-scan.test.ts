@@ -100,6 +100,18 @@ describe('a scan of a view', () => {
       expect(world.openScans).to.equal(0)
     })
 
+    it('does not continue on a replica whose index has other rows already', async () => {
+      const world = await begin()
+      await rowsVia(world, 'out')
+      await expectError(interrupted(world, {}, async () => {
+        await world.write([moved])
+        world.cut('out', 'a')
+        await rowsVia(world, 'out')
+        world.heal()
+      }), 'service unavailable')
+      expect(world.openScans).to.equal(0)
+    })
+
     it('is completed by a replica whose index is behind', async () => {
       const world = await begin()
       expect(await interrupted(world, {}, async () => {})).to.deep.equal(all)
