@@ -79,6 +79,26 @@ describe('replicas of a node that misses writes', () => {
     expect(['slow', 'once'].filter(key => declining.has(key))).to.deep.equal(['slow'])
   })
 
+  it('catch up by pulls that begin after the missed write, and not by one that runs', async () => {
+    const pulls: PromiseWithResolvers<boolean>[] = []
+    outcome = () => {
+      const pull = Promise.withResolvers<boolean>()
+      pulls.push(pull)
+      return pull.promise
+    }
+    const shard = hosted('late', ['b'])
+    catchUp.started(shard)
+    catchUp.missed(shard)
+    pulls[0]!.resolve(true)
+    await clock.advance(0)
+    expect(declining.has('late'), 'the pull may have begun before the write').to.equal(true)
+    await clock.advance(tickMs)
+    expect(pulls).to.have.length(2)
+    pulls[1]!.resolve(true)
+    await clock.advance(0)
+    expect(declining.has('late')).to.equal(false)
+  })
+
   it('try one after the other while the disk refuses writes, and do not give up before they could try', async () => {
     const begun: string[] = []
     outcome = async ({ shard: { key } }) => { begun.push(key); return false }
