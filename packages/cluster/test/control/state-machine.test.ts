@@ -146,6 +146,21 @@ describe('the metadata state machine', () => {
     expect(damaged(second.state, 'n9').result.kind).to.equal('missing')
   })
 
+  it('makes a filling replica count when the node with the only counting one is removed', () => {
+    const admitted = ['n1', 'n2', 'n3'].map((one): CommandBody => ({
+      type: 'admit-node', node: one, address: `${one}:1`, zone: null, fresh: true,
+    }))
+    const state = run([
+      ...admitted,
+      { type: 'create-database', name: 'db1', incarnation: 'i1', q: 1, n: 2, partitioned: false, seed: 0 },
+      { type: 'replica-damaged', incarnation: 'i1', range: { begin: 0, end: 0xffffffff }, node: 'n2' },
+      { type: 'remove-node', node: 'n1' },
+    ].map((body, at) => ({ ...body as CommandBody, id: `a${at}` })))
+    expect(state.databases.get('db1')!.shards[0]!.replicas).to.deep.equal([
+      { node: 'n2', filling: false }, { node: 'n3', filling: true },
+    ])
+  })
+
   it('changes nothing in place', () => {
     fc.assert(fc.property(commands, bodies, (list, body) => {
       const state = run(list)
