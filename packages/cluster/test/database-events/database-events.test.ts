@@ -66,4 +66,41 @@ describe('the recording of database events', () => {
     expect(written.filter(each => each.includes('updated'))).to.deep.equal(['second updated:db'])
     await events.stop()
   })
+
+  it('records an event again that another node has recorded at the same time', async () => {
+    const clock = new ManualClock()
+    const db = database('db', 'one')
+    const state: ClusterState = {
+      clusterId: 'c', index: 1, nodes: {}, settings: {},
+      databases: new Map([db, database('_global_changes', 'log')].map(each => [each.name, each])),
+    }
+    let committed: CommitListener = () => {}
+    let conflicts = 1
+    const written: string[] = []
+    const events = new DatabaseEvents({
+      runtime: { clock, log },
+      control: { node: 'a', state: () => state, connectedNodes: () => ['a', 'b'], onChange: () => () => {} },
+      local: {
+        shards: () => [], replica: () => undefined,
+        onCommit: (listener: CommitListener) => { committed = listener; return () => {} },
+      },
+      coordinator: {
+        listDocuments: async () => ({ rows: [] }),
+        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
+        updateDocuments: async (_db: DatabaseRecord, writes: readonly { readonly id: string }[]) =>
+          writes.map(({ id }) => {
+            if (id === 'updated:db' && conflicts-- > 0) return { kind: 'conflict' }
+            written.push(id)
+            return { kind: 'written' }
+          }),
+      },
+      enabled: () => true, replicas: () => 2,
+    } as unknown as DatabaseEventsParts)
+    events.start()
+    await clock.advance(3000)
+    committed({ incarnation: 'one', range: db.shards[0]!.range }, true, false)
+    await clock.advance(3000)
+    expect(written.filter(id => id.startsWith('updated'))).to.deep.equal(['updated:db'])
+    await events.stop()
+  })
 })
