@@ -142,6 +142,14 @@ describe('calls over a link', () => {
     for (const call of held) assert.equal((await call).code, 'timeout')
   })
 
+  it('are served one after the other, however many bytes they have together', async () => {
+    const [, , remote] = await pairServing({ storeRevisions: async () => noRivals }, { maxServedBytes: 1500 })
+    const revision = { id: 'doc', path: { start: 1, ids: ['a'] }, deleted: false, body: Buffer.alloc(1000) }
+    for (let count = 0; count < 5; count++) {
+      assert.deepEqual(await remote.storeRevisions({ revisions: [revision], revsLimit: 10 }, context), noRivals)
+    }
+  })
+
   for (const [side, limits] of [
     ['calling', { maxCallsOut: 1, maxWaitsOut: 2 }], ['serving', { maxCallsServed: 1, maxWaitsServed: 2 }],
   ] as const) {
