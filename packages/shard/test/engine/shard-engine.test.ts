@@ -258,6 +258,17 @@ describe('a shard engine', () => {
     })).to.deep.equal(['7'])
   })
 
+  it('records a purge beside another one of the same document that is in flight', async () => {
+    const purge = (uuid: string) =>
+      engine.purgeDocuments({ purges: [{ uuid, id: 'a', paths: [{ start: 1, ids: ['x'] }] }] }, context)
+    await engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
+    slowDisk()
+    const replies = Promise.all([purge('one'), purge('two')])
+    await clock.advance(10 * syncDelayMs)
+    expect(await replies).to.deep.equal([[['1-x']], [[]]])
+    expect((await collect(engine.scanPurges(0, context))).map(({ uuid }) => uuid)).to.deep.equal(['one', 'two'])
+  })
+
   it('rejects when the deadline passes, and completes the write nevertheless', async () => {
     slowDisk()
     const late = code(
