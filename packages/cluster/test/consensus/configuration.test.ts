@@ -4,6 +4,9 @@ import type { VotingConfiguration } from '@sectional/core'
 import {
   changeConfiguration, decodeConfiguration, encodeConfiguration, maxVoters, nextConfigurationChange,
 } from '../../src/consensus/configuration.ts'
+import { RaftCore } from '../../src/consensus/raft-core.ts'
+import { RaftLog } from '../../src/consensus/raft-log.ts'
+import { defaultRaftOptions } from '../../src/consensus/raft-work.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
 const configurations = fc.tuple(fc.subarray(names, { minLength: 1, maxLength: maxVoters }), fc.subarray(names))
@@ -48,5 +51,23 @@ describe('changes of the voting configuration', () => {
     for (const text of ['null', '{}', '[]', '{"voters":[1],"learners":[]}']) {
       expect(() => decodeConfiguration(Buffer.from(text))).to.throw()
     }
+  })
+})
+
+describe('the voting configuration of a log', () => {
+  it('is that of an entry from the entry on, also for a snapshot that ends with it', () => {
+    const [before, after] = [{ voters: ['a'], learners: ['b'] }, { voters: ['a', 'b'], learners: [] }]
+    const none = new Uint8Array(0)
+    const core = new RaftCore({
+      id: 'a', hardState: { term: 1, vote: 'a', commit: 3 },
+      snapshot: { index: 0, term: 0, configuration: before, state: none, checksum: 0 },
+      log: new RaftLog(0, 0, [
+        { index: 1, term: 1, kind: 'noop', payload: none },
+        { index: 2, term: 1, kind: 'configuration', payload: encodeConfiguration(after) },
+        { index: 3, term: 1, kind: 'noop', payload: none },
+      ]),
+      options: defaultRaftOptions, random: () => 0,
+    })
+    expect([1, 2, 3].map(index => core.configurationAt(index))).to.deep.equal([before, after, after])
   })
 })
