@@ -250,6 +250,27 @@ describe('the indexes of a replica', () => {
     await world.stop()
   })
 
+  it('have the rows of a document that was purged and written again while its changes were read', async () => {
+    const world = await new World().start()
+    await world.write('a', 'b')
+    await world.build()
+    for (const value of [1, 2]) {
+      const opened = await world.replica.openDocument({ id: 'a', body: false, tree: false }, context)
+      await world.replica.updateDocuments(
+        { edits: [edit('a', opened!.leaves[0]!.revision, { value })], revsLimit: 10 }, context,
+      )
+    }
+    const scan = world.replica.scanChanges.bind(world.replica)
+    world.replica.scanChanges = async function* (request, call) {
+      for await (const page of scan(request, call)) {
+        yield [{ sequence: page[0]!.sequence - 1, id: 'a', leaves: [], purged: true as const }, ...page]
+      }
+    }
+    expect((await world.build()).rowCount).to.equal(2)
+    expect(await world.keys()).to.deep.equal(['a', 'b'])
+    await world.stop()
+  })
+
   it('remove the summaries before many changes, and make them anew', async () => {
     const world = await new World().start()
     const ids = (from: number, to: number): string[] =>
