@@ -10,9 +10,8 @@ function entry(index: number, term: number): LogEntry {
 
 describe('entries that were replaced while they were written', () => {
   it('do not count as a copy of the later entries at their places', () => {
-    const snapshot = {
-      index: 0, term: 0, configuration: { voters: ['a', 'b', 'c'], learners: [] }, state: new Uint8Array(0), checksum: 0,
-    }
+    const configuration = { voters: ['a', 'b', 'c'], learners: [] }
+    const snapshot = { index: 0, term: 0, configuration, state: new Uint8Array(0), checksum: 0 }
     const core = new RaftCore({
       id: 'a', hardState: { term: 1, vote: null, commit: 1 }, snapshot, log: new RaftLog(0, 0, [entry(1, 1)]),
       options: defaultRaftOptions, random: () => 0,
