@@ -44,7 +44,8 @@ export async function updateLocalDocument(
       )
       return { kind: 'written', revision: reply.document.revision, accepted: verdict !== 'met' }
     } catch (error) {
-      const failure = asReplicaError(error)
+      // When no replica can be read, the cause is the error of one of them.
+      const failure = asReplicaError(error instanceof ApiError ? error.cause ?? error : error)
       errors.push(failure)
       uncertain ||= sent && !failure.nothingDone
       if (failure.code === 'timeout') scope.decisionHealth.silent(peer.node)

@@ -216,6 +216,16 @@ describe('local documents', () => {
     expect(Buffer.from(opened!.body!).toString()).to.equal('{"v":3}')
   })
 
+  for (const [code, status] of [['overloaded', 503], ['unreachable', 503], ['storage', 507]] as const) {
+    it(`are refused with ${status} when each replica fails with ${code}`, async () => {
+      const world = new ReplicaWorld()
+      for (const node of world.nodes) world.faults.set(node, { kind: 'fail', code })
+      const failure: unknown = await world.coordinator('a')
+        .updateLocalDocument(world.db, write('x', 1, {}), {}, request()).catch((error: unknown) => error)
+      expect(failure).to.include({ status })
+    })
+  }
+
   it('are not answered as missing when a replica may have deleted them and its answer was lost', async () => {
     const world = new ReplicaWorld()
     const remove = (): Promise<string | number> => world.coordinator('b')
