@@ -7,6 +7,7 @@ import { shardKey, type PeerIdentity, type ShardId } from '@sectional/core'
 import type { Runtime, Timer } from '@sectional/runtime'
 import type { ControlPlane } from '../control/control-plane.ts'
 import type { ClusterState, DatabaseRecord } from '../control/cluster-state.ts'
+import { databaseOn } from '../control/shard-inventory.ts'
 import type { ReplicaDirectory } from '../replicas/replica-directory.ts'
 import { defaultAntiEntropyOptions } from './anti-entropy-options.ts'
 import type { AntiEntropyOptions } from './anti-entropy-options.ts'
@@ -331,6 +332,8 @@ export class AntiEntropy {
     const { clock, random } = this.#parts.runtime
     this.#periodicTimer = clock.setTimer(this.#options.periodicPassMs * (0.75 + random.fraction() / 2), () => {
       this.#catchUp.tick()
+      const state = this.#parts.control.state()
+      if (state !== null) this.#notices.forget((node, shard) => databaseOn(node, state, shard) !== undefined)
       this.#periodicRound.start(this.#shards.all())
       this.#armPeriodicPass()
     })

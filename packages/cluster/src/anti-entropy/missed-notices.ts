@@ -21,8 +21,8 @@ interface Notice {
 
 /**
  * Informs nodes that their replicas missed writes which others confirmed and must catch up
- * (`StoreRevisionsRequest.missed`). One notice per replica is kept until it has arrived, so that there are at most as
- * many notices as the cluster has replicas.
+ * (`StoreRevisionsRequest.missed`). One notice per replica is kept until it has arrived or its replica is gone, so that
+ * there are at most as many notices as the cluster has replicas.
  */
 export class MissedNotices {
   readonly #parts: MissedNoticesParts
@@ -45,6 +45,13 @@ export class MissedNotices {
   /** Sends the notices again that have not arrived: those to one node whose link is open again, or all. */
   retry(node?: string): void {
     for (const [key, notice] of this.#notices) if (node === undefined || notice.node === node) this.#start(key, notice)
+  }
+
+  /** Drops the notices to replicas that do not exist any more: their node may never come back. */
+  forget(exists: (node: string, shard: ShardId) => boolean): void {
+    for (const [key, { shard, node, sending }] of this.#notices) {
+      if (sending === undefined && !exists(node, shard)) this.#notices.delete(key)
+    }
   }
 
   /** The caller must abort `signal` first. Resolves when no notice is being sent. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { AntiEntropy } from '../../src/anti-entropy/anti-entropy.ts'
+import { defaultAntiEntropyOptions } from '../../src/anti-entropy/anti-entropy-options.ts'
 import type { RefillTask } from '../../src/anti-entropy/refills.ts'
 import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 import type { WorldOptions } from '../replica-world.ts'
@@ -422,6 +423,23 @@ describe('catching up', () => {
     running.world.faults.clear()
     await running.world.clock.advance(10_000)
     expect(running.catchingUp()).to.deep.equal([])
+  })
+
+  it('is sent no notice of a missed write any more when the shard has no replica there', async () => {
+    running = new Running()
+    running.start('a', 'b')
+    const { world } = running
+    world.cut('a', 'c')
+    running.drivers.get('a')!.reportMissed({ incarnation: 'one', range: world.db.shards[0]!.range }, 'c')
+    world.setDatabase({
+      ...world.db, shards: world.db.shards.map(({ range, replicas }) => (
+        { range, replicas: replicas.filter(({ node }) => node !== 'c') })),
+    })
+    await world.clock.advance(2 * defaultAntiEntropyOptions.periodicPassMs)
+    world.calls.length = 0
+    world.heal()
+    await world.clock.advance(5_000)
+    expect(world.calls.filter(({ node }) => node === 'c')).to.deep.equal([])
   })
 
   it('compares digests before it decides again when its process did not end in order, and once', async () => {
