@@ -23,7 +23,12 @@ interface PairProgress {
 type PushTimes = Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs' | 'periodicPassMs'>
 
 /** The state at the begin of a pass, to be passed on when it succeeds. */
-export interface PushStart { readonly commits: number; readonly at: number }
+export interface PushStart {
+  readonly commits: number
+  readonly at: number
+  /** Identifies the shard until it is forgotten. */
+  readonly writes: object
+}
 
 /**
  * Decides which shards to push at which time. It has no timers: the caller reports writes and takes the due shards.
@@ -96,7 +101,8 @@ export class PushSchedule {
   }
 
   begin(key: string, now: number): PushStart {
-    return { commits: this.#writes(key).commits, at: now }
+    const writes = this.#writes(key)
+    return { commits: writes.commits, at: now, writes }
   }
 
   /** Returns true when the shard has not changed since its last comparison with the peer. */
@@ -106,12 +112,14 @@ export class PushSchedule {
 
   /** Records that the comparison that began at `start` made both replicas equal. */
   compared(key: string, peer: string, start: PushStart): void {
+    if (this.#shards.get(key) !== start.writes) return
     const pair = this.#pair(key, peer)
     pair.compared = Math.max(pair.compared, start.commits)
   }
 
   /** Records that the pass that began at `start` brought the peer every change. */
   confirm(key: string, peer: string, start: PushStart): void {
+    if (this.#shards.get(key) !== start.writes) return
     const pair = this.#pair(key, peer)
     pair.covered = Math.max(pair.covered, start.commits)
     pair.failures = 0

@@ -55,4 +55,16 @@ describe('push schedule', () => {
     schedule.keepPeers('s', ['q', 'r'])
     expect(schedule.lag(10)).to.deep.equal(new Map([['p', 5], ['q', 10]]))
   })
+
+  it('confirms nothing by a pass that began before the shard was dropped and came back', () => {
+    const schedule = new PushSchedule(options)
+    for (let now = 0; now < 3; now++) schedule.committed('s', ['p'], now)
+    const start = schedule.begin('s', 3)
+    schedule.forgetShard('s')
+    schedule.committed('s', ['p'], 4)
+    schedule.confirm('s', 'p', start)
+    schedule.compared('s', 'p', start)
+    expect(schedule.isCovered('s', 'p')).to.equal(false)
+    expect(schedule.isCompared('s', 'p')).to.equal(false)
+  })
 })
