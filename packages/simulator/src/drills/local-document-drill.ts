@@ -4,10 +4,11 @@ import type { DrillContext } from './drill.ts'
 const edits = 2
 const settleMs = 1000
 const slowMs = 4000
+const clockBehindMs = 3_600_000
 
 /**
- * A local document is edited, and then deleted and made again while the disk of one node is slow. Each read through any
- * node shows what was acknowledged last.
+ * A local document is edited, and then deleted and made again while the disk of one node, whose clock may be behind, is
+ * slow or full. Each read through any node shows what was acknowledged last, also after a write when the disk works.
  */
 export async function localDocumentDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, disks, others, number, world } = context
@@ -32,12 +33,18 @@ export async function localDocumentDrill(context: DrillContext): Promise<Finding
         + `${edit === undefined ? 'the deletion' : `edit ${edit}`} had been acknowledged by a majority`)
     }
   }
-  trouble.slowMs = slowMs
+  const isBehind = dice.chance(0.5)
+  if (isBehind) world.node(number).clock.jump(-clockBehindMs)
+  if (dice.chance(0.5)) trouble.slowMs = slowMs
+  else trouble.full = true
   const { status } = await world.send(through, 'DELETE', `${path}?rev=${revision}`)
   if (status === 200) await readThroughAll(undefined)
   revision = undefined
   for (let edit = edits; edit < 2 * edits; edit++) if (await write(edit) === 201) await readThroughAll(edit)
   trouble.slowMs = 0
+  trouble.full = false
+  if (await write(2 * edits) === 201) await readThroughAll(2 * edits)
+  if (isBehind) world.node(number).clock.jump(clockBehindMs)
   await world.converge(database)
   return findings
 }
