@@ -7,8 +7,9 @@ const slowMs = 4000
 const clockBehindMs = 3_600_000
 
 /**
- * A local document is edited, and then deleted and made again while the disk of one node, whose clock may be behind, is
- * slow or full. Each read through any node shows what was acknowledged last, also after a write when the disk works.
+ * A local document is edited, and then, often after all clocks were set back, deleted and made again while the disk of
+ * one node is slow or full. Each read through any node shows what was acknowledged last, also after a write when the
+ * disk works again.
  */
 export async function localDocumentDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, disks, others, number, world } = context
@@ -34,7 +35,7 @@ export async function localDocumentDrill(context: DrillContext): Promise<Finding
     }
   }
   const isBehind = dice.chance(0.5)
-  if (isBehind) world.node(number).clock.jump(-clockBehindMs)
+  if (isBehind) for (const { clock } of world.nodes) clock.jump(-clockBehindMs)
   if (dice.chance(0.5)) trouble.slowMs = slowMs
   else trouble.full = true
   const { status } = await world.send(through, 'DELETE', `${path}?rev=${revision}`)
@@ -44,7 +45,7 @@ export async function localDocumentDrill(context: DrillContext): Promise<Finding
   trouble.slowMs = 0
   trouble.full = false
   if (await write(2 * edits) === 201) await readThroughAll(2 * edits)
-  if (isBehind) world.node(number).clock.jump(clockBehindMs)
+  if (isBehind) for (const { clock } of world.nodes) clock.jump(clockBehindMs)
   await world.converge(database)
   return findings
 }

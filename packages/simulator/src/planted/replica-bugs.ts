@@ -71,7 +71,7 @@ export const replicaBugs: readonly PlantedBug[] = [
   replicaBug({
     name: 'local-stamp-rule',
     does: 'the stamp of a local document is the time of the clock, even when the replaced stamp is higher',
-    caughtBy: ['converge', 'replicas-equal', 'scenario'],
+    caughtBy: ['converge', 'replicas-equal', 'newest-locals', 'scenario'],
     scenario: 'a clock that jumps by an hour and back costs neither documents nor local documents',
   }, (replica, { wallClock }) => ({
     updateLocalDocument: async ({ id, revision, body }, context) => {
