@@ -9,6 +9,13 @@ export const slowBuildsMax = 64
 export const buildsWaitingMax = 1000
 /** Milliseconds without progress after which a build is slow, for instance because a map function does not end. */
 export const slowBuildMs = 3000
+/** Milliseconds after which a build gives its place to one that waits. */
+export const buildSliceMs = 250
+/**
+ * The number of builds that have given their place away and wait for another one. Each holds a scan and up to about
+ * 2 MiB of changes. When there are as many, builds take turns only with these, and no further one begins.
+ */
+export const buildsPausedMax = 64
 
 /** The turn of one build. */
 export interface BuildTurn {
@@ -16,6 +23,8 @@ export interface BuildTurn {
   readonly wasSlow: boolean
   /** Call this when the build has written changes. */
   progressed(): void
+  /** Call this after progress. Resolves when the build may go on: at once, unless its time is up and others wait. */
+  giveWay(): Promise<void>
   /** Call this once, when the build has ended. */
   leave(): void
 }
@@ -25,6 +34,8 @@ interface Turn extends BuildTurn {
   lane: Lane
   /** Monotonic time of the begin or the last progress, in milliseconds. */
   since: number
+  /** Monotonic time at which the build got its place. */
+  placedAt: number
   timer: Timer | undefined
 }
 
@@ -35,15 +46,22 @@ interface Lane {
   running: number
   /** Begin the builds that wait, in the order in which they were requested. */
   readonly waiting: Set<() => void>
+  /** Continue the builds that have given way, in this order. */
+  readonly paused: Set<() => void>
+  /** Whether the build that got a place last was a paused one. */
+  hasContinued: boolean
 }
 
 /**
- * Lets builds of a node begin in the order in which they were requested. Slow builds have a limit of their own: what
- * they do is mostly to wait for functions, and others would wait for the same functions with them.
+ * Lets builds of a node begin in the order in which they were requested. Long builds take turns with each other and
+ * with those that have not begun, so that a query that needs few changes does not wait until they end. Slow builds have
+ * a limit of their own: what they do is mostly to wait for functions, and others would wait for the same functions with
+ * them.
  */
 export class BuildQueue {
   readonly #clock: Clock
   readonly #waitingMax: number
+  readonly #pausedMax: number
   readonly #normal: Lane
   readonly #slow: Lane
   /** Slow turns that count as normal, because there are too many slow ones. */
@@ -51,63 +69,88 @@ export class BuildQueue {
 
   constructor(
     clock: Clock, runningMax = buildsRunningMax, waitingMax = buildsWaitingMax, slowMax = slowBuildsMax,
+    pausedMax = buildsPausedMax,
   ) {
     this.#clock = clock
     this.#waitingMax = waitingMax
-    this.#normal = { runningMax, running: 0, waiting: new Set() }
-    this.#slow = { runningMax: slowMax, running: 0, waiting: new Set() }
+    this.#pausedMax = pausedMax
+    this.#normal = newLane(runningMax)
+    this.#slow = newLane(slowMax)
   }
 
   /** The number of builds that run. */
   get running(): number { return this.#normal.running + this.#slow.running }
-  /** The number of builds that wait. */
-  get waiting(): number { return this.#normal.waiting.size + this.#slow.waiting.size }
+  /** The number of builds that wait, to begin or to continue. */
+  get waiting(): number { return this.#normal.waiting.size + this.#slow.waiting.size + this.#normal.paused.size }
 
   /**
    * Waits until the build may run.
    *
-   * @param signal ends the wait; the promise then resolves as if the build could run
+   * @param signal ends the waits; their promises then resolve as if the build could run
    * @param wasSlow whether the last build of this index was slow, or failed
    * @throws ReplicaError `overloaded`, synchronously
    */
   enter(signal: AbortSignal, wasSlow: boolean): Promise<BuildTurn> {
     const lane = wasSlow ? this.#slow : this.#normal
-    if (lane.running < lane.runningMax) return Promise.resolve(this.#begin(lane))
+    if (lane.running < lane.runningMax) return Promise.resolve(this.#begin(lane, signal))
     if (this.waiting >= this.#waitingMax) {
       throw new ReplicaError('overloaded', `${this.#waitingMax} builds of indexes wait already`)
     }
     return new Promise(resolve => {
       const begin = (): void => {
         signal.removeEventListener('abort', cancel)
-        resolve(this.#begin(lane))
+        resolve(this.#begin(lane, signal))
       }
       const cancel = (): void => {
         lane.waiting.delete(begin)
-        resolve({ wasSlow: false, progressed: () => {}, leave: () => {} })
+        resolve({ wasSlow: false, progressed: () => {}, giveWay: async () => {}, leave: () => {} })
       }
       lane.waiting.add(begin)
       signal.addEventListener('abort', cancel, { once: true })
     })
   }
 
-  #begin(lane: Lane): BuildTurn {
+  #begin(lane: Lane, signal: AbortSignal): BuildTurn {
     lane.running++
     const turn: Turn = {
-      wasSlow: false, lane, since: 0, timer: undefined,
+      wasSlow: false, lane, since: 0, placedAt: this.#clock.monotonic(), timer: undefined,
       progressed: () => {
         const isQuick = this.#clock.monotonic() - turn.since < slowBuildMs
         if (isQuick && turn.lane === this.#slow) this.#move(turn, this.#normal)
         this.#watch(turn)
       },
-      leave: () => {
-        turn.timer?.cancel()
-        this.#overdue.delete(turn)
-        turn.lane.running--
-        this.#fill()
-      },
+      giveWay: () => this.#giveWay(turn, signal),
+      leave: () => this.#free(turn),
     }
     this.#watch(turn)
     return turn
+  }
+
+  #free(turn: Turn): void {
+    turn.timer?.cancel()
+    this.#overdue.delete(turn)
+    turn.lane.running--
+    this.#fill()
+  }
+
+  async #giveWay(turn: Turn, signal: AbortSignal): Promise<void> {
+    const { lane } = turn
+    const isWanted = lane.waiting.size + lane.paused.size > 0
+    if (lane !== this.#normal || !isWanted || this.#clock.monotonic() - turn.placedAt < buildSliceMs) return
+    await new Promise<void>(resolve => {
+      const proceed = (): void => {
+        signal.removeEventListener('abort', proceed)
+        lane.paused.delete(proceed)
+        lane.running++
+        turn.placedAt = this.#clock.monotonic()
+        this.#watch(turn)
+        resolve()
+      }
+      lane.paused.add(proceed)
+      signal.addEventListener('abort', proceed, { once: true })
+      this.#free(turn)
+      if (signal.aborted && lane.paused.has(proceed)) proceed()
+    })
   }
 
   /** Makes the turn a slow one unless it makes progress in time. */
@@ -137,11 +180,26 @@ export class BuildQueue {
       this.#move(turn, this.#slow)
     }
     for (const lane of [this.#normal, this.#slow]) {
-      for (const begin of lane.waiting) {
-        if (lane.running >= lane.runningMax) break
-        lane.waiting.delete(begin)
-        begin()
+      while (lane.running < lane.runningMax) {
+        const next = this.#next(lane)
+        if (next === undefined) break
+        next()
       }
     }
   }
+
+  /** Takes the next build of those that wait to begin and of those that wait to continue, alternately. */
+  #next(lane: Lane): (() => void) | undefined {
+    const [continues] = lane.paused
+    const [begins] = lane.paused.size > this.#pausedMax ? [] : lane.waiting
+    const next = lane.hasContinued ? begins ?? continues : continues ?? begins
+    if (next === undefined) return undefined
+    lane.hasContinued = next === continues
+    lane.waiting.delete(next)
+    return next
+  }
+}
+
+function newLane(runningMax: number): Lane {
+  return { runningMax, running: 0, waiting: new Set(), paused: new Set(), hasContinued: true }
 }

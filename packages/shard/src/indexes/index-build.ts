@@ -129,6 +129,7 @@ export class IndexBuild {
         await content.apply(page, this.#ended.signal)
         turn.progressed()
         this.#run = { ...this.#run!, updatedOn: this.#parts.clock.now() }
+        await turn.giveWay()
       }
       await content.complete(now.sequence)
       this.#tell()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { ManualClock } from '@sectional/runtime'
-import { BuildQueue, type BuildTurn, slowBuildMs } from '../../src/indexes/build-queue.ts'
+import { ManualClock, sleep } from '@sectional/runtime'
+import { BuildQueue, buildSliceMs, type BuildTurn, slowBuildMs } from '../../src/indexes/build-queue.ts'
 
 describe('the queue of builds', () => {
   const signal = new AbortController().signal
@@ -80,5 +80,92 @@ describe('the queue of builds', () => {
     await clock.advance(0)
     expect(others.length).to.equal(1)
     expect(queue.running).to.equal(5)
+  })
+
+  describe('with builds that are long', () => {
+    /** Lets the builds work for one slice each, and then asks them to give way. Returns those that go on. */
+    async function slice(builds: readonly BuildTurn[]): Promise<Set<BuildTurn>> {
+      const going = new Set<BuildTurn>()
+      await clock.advance(buildSliceMs)
+      for (const turn of builds) {
+        turn.progressed()
+        void turn.giveWay().then(() => going.add(turn))
+      }
+      await clock.advance(0)
+      return going
+    }
+
+    it('lets a build that waits begin after a slice, and the long one continue behind it', async () => {
+      const [long, other] = await begun(2)
+      const short = request(1)
+      const going = await slice([long!, other!])
+      expect([short.length, going.size, queue.running, queue.waiting]).to.deep.equal([1, 1, 2, 1])
+      short[0]!.leave()
+      await clock.advance(0)
+      expect([going.size, queue.running, queue.waiting]).to.deep.equal([2, 2, 0])
+    })
+
+    it('lets them go on while nobody waits, and before their slice has ended', async () => {
+      const long = await begun(2)
+      expect((await slice(long)).size).to.equal(2)
+      const fresh = request(3)
+      await slice([long[0]!])
+      await clock.advance(0)
+      expect(fresh.length).to.equal(1)
+      let goesOn = false
+      void fresh[0]!.giveWay().then(() => goesOn = true)
+      await clock.advance(0)
+      expect(goesOn).to.equal(true)
+    })
+
+    it('lets builds that continue and builds that begin take turns', async () => {
+      queue = new BuildQueue(clock, 1)
+      const turns = request(4)
+      await clock.advance(0)
+      const order: number[] = []
+      const work = async (turn: BuildTurn): Promise<void> => {
+        for (;;) {
+          order.push(turns.indexOf(turn))
+          await sleep(clock, buildSliceMs)
+          turn.progressed()
+          await turn.giveWay()
+        }
+      }
+      for (let n = 0; n < 8; n++) {
+        if (turns.length > new Set(order).size) void work(turns.at(-1)!)
+        await clock.advance(buildSliceMs)
+      }
+      expect(order.slice(0, 8)).to.deep.equal([0, 1, 0, 2, 1, 3, 0, 2])
+    })
+
+    it('lets no further build begin when too many wait to continue', async () => {
+      queue = new BuildQueue(clock, 1, 10, 3, 1)
+      const turns = request(3)
+      await clock.advance(0)
+      const firstGoes = await slice([turns[0]!])
+      expect([turns.length, firstGoes.size]).to.deep.equal([2, 0])
+      await slice([turns[1]!])
+      expect([turns.length, firstGoes.size]).to.deep.equal([2, 1])
+    })
+
+    it('ends the wait of a build that is cancelled', async () => {
+      const ended = new AbortController()
+      queue = new BuildQueue(clock, 1)
+      const long = await queue.enter(ended.signal, false)
+      const short = request(1)
+      const going = await slice([long])
+      ended.abort()
+      await clock.advance(0)
+      expect([going.size, short.length]).to.deep.equal([1, 1])
+      long.leave()
+      short[0]!.leave()
+      expect([queue.running, queue.waiting]).to.deep.equal([0, 0])
+    })
+
+    async function begun(count: number): Promise<BuildTurn[]> {
+      const turns = request(count)
+      await clock.advance(0)
+      return turns
+    }
   })
 })

@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { indexId } from '@sectional/core'
 import type { BuildIndexReply, ChangeReplica, IndexDefinition, IndexRow, RowBound } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
-import { BuildQueue } from '../../src/indexes/build-queue.ts'
+import { ManualClock, MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
+import { BuildQueue, buildSliceMs } from '../../src/indexes/build-queue.ts'
 import { IndexKeys } from '../../src/indexes/index-keys.ts'
 import type { IndexOptions } from '../../src/indexes/index-options.ts'
 import { indexStoreName, IndexStore } from '../../src/indexes/index-store.ts'
@@ -177,6 +177,32 @@ describe('the indexes of a replica', () => {
     held.resolve()
     expect((await Promise.all(builds)).map(({ rowCount }) => rowCount)).to.deep.equal([1, 1])
     expect((await world.build({ ...definition, map: 'z' })).rowCount).to.equal(1)
+    await world.stop()
+  })
+
+  it('do not wait for a long build that began before', async () => {
+    const world = new World()
+    const clock = new ManualClock()
+    const mapped: string[] = []
+    world.indexer = {
+      ...world.indexer,
+      map: async ({ map }, documents) => {
+        mapped.push(map as string)
+        if (map === 'x') await clock.advance(buildSliceMs)
+        return documents.map(({ id }) => ({ rows: [{ key: id, value: new Uint8Array(1) }] }))
+      },
+    }
+    const replica = {
+      waitForChange: world.replica.waitForChange.bind(world.replica),
+      scanChanges: async function* (...parameters: Parameters<ChangeReplica['scanChanges']>) {
+        for await (const page of world.replica.scanChanges(...parameters)) for (const row of page) yield [row]
+      },
+    } as unknown as ChangeReplica
+    await world.start(new BuildQueue(clock, 1), replica)
+    await world.write('a', 'b', 'c', 'd')
+    const builds = await Promise.all([world.build(), world.build(other)])
+    expect(mapped.join('')).to.equal('xyyyyxxx')
+    expect(builds.map(({ rowCount }) => rowCount)).to.deep.equal([4, 4])
     await world.stop()
   })
 
