@@ -11,6 +11,8 @@ import { scanByRuns } from './run-scan.ts'
 
 /** After so many ranges, the rows that were found are sent although they fill no page. */
 const rangesOfPage = 4096
+/** A page ends with the row whose value reaches this. */
+export const pageBytesMax = 1024 * 1024
 
 /** Lists the head, and the rows of the ranges. @param check throws when the call has ended */
 export async function* scanIndex(
@@ -25,6 +27,7 @@ export async function* scanIndex(
   const { ranges, descending, after, skip = 0, limit = Infinity } = request
   const before = await rowsBefore(reader, ranges[0] ?? {}, state.rowCount, descending)
   let page: (IndexHead | IndexRow)[] = [{ kind: 'head', ...indexState(state), rowsBefore: before }]
+  let bytes = 0
   let left = limit
   let toSkip = skip
   for (const [range, bounds] of ranges.entries()) {
@@ -49,10 +52,16 @@ export async function* scanIndex(
       if (page.length > 0 && page.length + chosen.length > pageRows + 1) {
         yield page
         page = []
+        bytes = 0
       }
       for (const { place, value } of chosen) {
         const { key, id, number } = readPlace(place)
         page.push({ kind: 'row', range, key, id, number, value })
+        bytes += value.length
+        if (bytes < pageBytesMax) continue
+        yield page
+        page = []
+        bytes = 0
       }
       left -= chosen.length
       if (left <= 0) break
@@ -60,6 +69,7 @@ export async function* scanIndex(
     if (range % rangesOfPage === rangesOfPage - 1 && page.length > 0) {
       yield page
       page = []
+      bytes = 0
     }
   }
   if (page.length > 0) yield page

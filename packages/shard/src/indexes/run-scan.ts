@@ -10,6 +10,8 @@ import { ScannedRows } from './scanned-rows.ts'
 const rangesMax = 16
 const rowsMax = 256
 const runsMax = 32
+/** The most bytes of these runs. A run of a few large rows may have more than other runs. */
+const bytesMax = 2 * 1024 * 1024
 
 type Answer = ImmediateAnswer<IndexRow>
 
@@ -60,6 +62,7 @@ class RunScan {
   #missing: Run | undefined
   /** The number of runs that were read. */
   #runs = 0
+  #bytes = 0
   #rowsBefore = 0
   #rows: ScannedRows | undefined
   /** The rows of the run that `continue` has returned. */
@@ -79,7 +82,7 @@ class RunScan {
   /**
    * Reads until the end.
    *
-   * @returns a run that is not in memory: its rows must be put into `found`; `long` for too many rows or runs
+   * @returns a run that is not in memory: its rows must be put into `found`; `long` for too many rows, runs or bytes
    */
   continue(): Run | 'complete' | 'long' {
     const { tree, request: { descending } } = this.#read
@@ -93,7 +96,8 @@ class RunScan {
         const rows = this.found ?? tree.rowsInMemory(run)
         if (rows === undefined) return this.#missing = run
         this.found = undefined
-        if (++this.#runs > runsMax) return 'long'
+        this.#bytes += rows.bytes
+        if (++this.#runs > runsMax || this.#bytes > bytesMax) return 'long'
         const isLast = this.#add(range, run, rows)
         if (this.#rows !== undefined && this.#rows.length > rowsMax) return 'long'
         if (isLast || this.#left <= 0) break

@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import type { IndexDefinition, IndexRow } from '@sectional/core'
+import { indexId } from '@sectional/core'
+import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
+import { BuildQueue } from '../../src/indexes/build-queue.ts'
+import { pageBytesMax } from '../../src/indexes/index-scan.ts'
+import { IndexStore } from '../../src/indexes/index-store.ts'
+import type { Indexer } from '../../src/indexes/indexer.ts'
+import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
+import { context, edit, silentLog } from '../shard-world.ts'
+
+const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: null, options: {} }
+const valueBytes = 300 * 1024
+const indexer: Indexer = {
+  versionOf: () => '1',
+  map: async (_definition, documents) =>
+    documents.map(({ id }) => ({ rows: [{ key: id, value: new Uint8Array(valueBytes) }] })),
+  groupOf: key => key,
+  reduce: async () => [],
+  rereduce: async () => [],
+  encodeGroup: (_definition, _row, _level, value) => value,
+}
+const ids = Array.from({ length: 40 }, (_, number) => String(number).padStart(2, '0'))
+
+describe('a scan of rows with large values', () => {
+  let indexes: ShardIndexes
+  let store: IndexStore
+
+  before(async () => {
+    const replica = new MemoryShardReplica({ history: 'one' })
+    await replica.updateDocuments({ edits: ids.map(id => edit(id, null, {})), revsLimit: 10 }, context)
+    const clock = new RealClock()
+    store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock })
+    indexes = new ShardIndexes({
+      owner: 'shard', store, replica, indexer, queue: new BuildQueue(clock), clock, turns: new Turns(clock),
+    })
+    await indexes.buildIndex({ definition, through: 'newest', waitMs: 20_000 }, context)
+  })
+
+  after(async () => {
+    await indexes.close()
+    await store.close()
+  })
+
+  const cases = {
+    'all rows': { ranges: [{}] },
+    'few rows': { ranges: [{}], limit: 20 },
+    'all rows in descending order': { ranges: [{}], descending: true },
+    'several ranges': {
+      ranges: ids.map(key => ({ lower: { key, inclusive: true }, upper: { key, inclusive: true } })),
+    },
+  }
+  for (const [name, read] of Object.entries(cases)) {
+    it(`sends no page with many bytes: ${name}`, async () => {
+      const found: string[] = []
+      const request = { index: indexId(definition), through: 0, descending: false, ...read }
+      for await (const page of indexes.scanIndex(request, context)) {
+        const rows = page.filter((row): row is IndexRow => row.kind === 'row')
+        expect(rows.length).to.be.at.most(Math.ceil(pageBytesMax / valueBytes))
+        found.push(...rows.map(({ id }) => id))
+      }
+      const { descending, limit } = { descending: false, limit: ids.length, ...read }
+      expect(found).to.deep.equal((descending ? ids.toReversed() : ids).slice(0, limit))
+    })
+  }
+})
