@@ -15,12 +15,18 @@ export interface BackgroundIndexOptions {
   readonly delayMs: number
   /** Number of databases whose indexes are updated at the same time, one after the other in each. */
   readonly databasesMax: number
-  /** Time for which an index that makes no progress keeps the others of its database waiting. */
+  /** Time for which one index keeps the others waiting. Then its update goes on beside theirs. */
+  readonly longMs: number
+  /** Number of such updates. When there are as many, a further one keeps the others waiting until one has ended. */
+  readonly longMax: number
+  /** Time without progress after which the update of an index is given up. */
   readonly waitMs: number
 }
 
 export const defaultBackgroundIndexOptions: BackgroundIndexOptions = Object.freeze({
   delayMs: 5_000,
   databasesMax: 2,
+  longMs: 10_000,
+  longMax: 32,
   waitMs: 30_000,
 })

@@ -1,6 +1,6 @@
 import { mapBounded, shardKey, SingleRun } from '@sectional/core'
 import type { CallContext, IndexDefinition, IndexReplica, ShardId } from '@sectional/core'
-import type { Runtime, Timer } from '@sectional/runtime'
+import { type Runtime, sleep, type Timer } from '@sectional/runtime'
 import type { Coordinator } from '../contracts/coordinator.ts'
 import type { DesignDocument, DesignDocuments } from '../contracts/design-document.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
@@ -39,6 +39,8 @@ export class BackgroundIndexes {
   readonly #changed = new Map<string, ShardId>()
   /** The incarnations of the databases whose design documents have changed. */
   readonly #redesigned = new Set<string>()
+  /** Updates that take long, by shard and index. They do not reject. At most `longMax`. */
+  readonly #long = new Map<string, Promise<void>>()
   #unsubscribe: () => void = () => {}
   #timer: Timer | undefined
 
@@ -61,6 +63,7 @@ export class BackgroundIndexes {
     this.#abort.abort()
     this.#timer?.cancel()
     await this.#round.running
+    await Promise.all(this.#long.values())
   }
 
   /** Call this when a design document may have changed in the database with this incarnation. */
@@ -109,8 +112,31 @@ export class BackgroundIndexes {
       if (this.#abort.signal.aborted) return
       // The index of a design document that was changed meanwhile may have been removed already.
       if (await coordinator.designDocuments(db) !== documents) return
-      await this.#attempt(shard, () => this.#update(shard, definition))
+      await this.#updateIndex(shard, definition)
     }
+  }
+
+  /** Waits for the update of an index, but no longer than `longMs` unless `longMax` others take long. Never rejects. */
+  async #updateIndex(shard: ShardId, definition: IndexDefinition): Promise<void> {
+    const { clock } = this.#parts.runtime
+    const { longMs, longMax } = this.#options
+    const key = `${shardKey(shard)} ${this.#ids.of(definition)}`
+    if (this.#long.has(key)) return
+    const ended = new AbortController()
+    let isComplete = false
+    const update = this.#attempt(shard, async () => {
+      isComplete = await this.#update(shard, definition)
+    }).finally(() => ended.abort())
+    await sleep(clock, longMs, ended.signal)
+    while (!ended.signal.aborted && this.#long.size >= longMax) await Promise.race([update, ...this.#long.values()])
+    if (ended.signal.aborted) return
+    this.#long.set(key, update.then(() => {
+      this.#long.delete(key)
+      if (!isComplete) return
+      // The changes that came meanwhile were not for this index.
+      this.#changed.set(shardKey(shard), shard)
+      this.#schedule()
+    }))
   }
 
   /** A failure, for instance of the function of one view, does not keep the other indexes from their updates. */
@@ -129,15 +155,19 @@ export class BackgroundIndexes {
     return [...new Map(definitions.map(definition => [this.#ids.of(definition), definition])).values()]
   }
 
-  /** Waits until the index has the changes of this moment, or makes no progress for `waitMs`. */
-  async #update(shard: ShardId, definition: IndexDefinition): Promise<void> {
+  /**
+   * Waits until the index has the changes of this moment, or makes no progress for `waitMs`. Returns whether it has
+   * them.
+   */
+  async #update(shard: ShardId, definition: IndexDefinition): Promise<boolean> {
     const { waitMs } = this.#options
     const call: CallContext = { timeoutMs: 2 * waitMs, signal: this.#abort.signal, requestId: 'background-indexes' }
     const replica = this.#parts.indexes(shard)
     let through: number | 'newest' = 'newest'
     for (let read = -1; ;) {
       const reply = await replica.buildIndex({ definition, through, waitMs }, call)
-      if (reply.position.sequence >= reply.through || reply.readSequence <= read) return
+      if (reply.position.sequence >= reply.through) return true
+      if (reply.readSequence <= read) return false
       read = reply.readSequence
       through = reply.through
     }

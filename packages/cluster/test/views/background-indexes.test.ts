@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { ReplicaError } from '@sectional/core'
-import type { IndexDefinition } from '@sectional/core'
+import type { BuildIndexReply, BuildIndexRequest, CallContext, IndexDefinition } from '@sectional/core'
+import { sleep } from '@sectional/runtime'
 import { DesignDocument, DesignDocuments } from '../../src/contracts/design-document.ts'
 import { defaultBackgroundIndexOptions } from '../../src/views/background-index-options.ts'
 import { BackgroundIndexes } from '../../src/views/background-indexes.ts'
 import { definition, IndexWorld } from './index-world.ts'
 
 const node = 'a'
-const { delayMs } = defaultBackgroundIndexOptions
+const { delayMs, longMs, waitMs } = defaultBackgroundIndexOptions
 
 describe('indexes in the background', () => {
   let world: IndexWorld
@@ -16,6 +17,10 @@ describe('indexes in the background', () => {
   let updates: BackgroundIndexes
   /** Definitions of which no index can be built. */
   let broken: readonly IndexDefinition[]
+  /** Definitions that come before the others. */
+  let others: readonly IndexDefinition[]
+  /** Answers builds in place of the replica, unless it returns undefined. */
+  let buildOf: (request: BuildIndexRequest, call: CallContext) => Promise<BuildIndexReply | undefined>
   /** Number of times at which definitions were read. */
   let looked: number
 
@@ -25,6 +30,8 @@ describe('indexes in the background', () => {
     enabled = true
     looked = 0
     broken = []
+    others = []
+    buildOf = async () => undefined
     updates = new BackgroundIndexes({
       runtime: world.runtime(node), control: { node, state: () => world.state() },
       local: {
@@ -35,12 +42,12 @@ describe('indexes in the background', () => {
       indexes: shard => ({
         buildIndex: async (request, call) => {
           if (broken.includes(request.definition)) throw new ReplicaError('compilation', 'no function')
-          return world.indexesOn(node, shard).buildIndex(request, call)
+          return await buildOf(request, call) ?? world.indexesOn(node, shard).buildIndex(request, call)
         },
       }),
       definitionsOf: (): readonly IndexDefinition[] => {
         looked++
-        return [...broken, definition, { ...definition }]
+        return [...broken, ...others, definition, { ...definition }]
       },
       enabled: () => enabled,
     })
@@ -78,6 +85,59 @@ describe('indexes in the background', () => {
     await world.write([{ id: 'one', keys: [1], value: 1 }])
     await world.clock.advance(delayMs)
     expect(await known()).to.have.lengthOf(1)
+  })
+
+  describe('while one takes long', () => {
+    const long = { ...definition, map: 'long' }
+    let asked: number
+    let isBuilt: boolean
+    /** The answer of a build that has read some changes, when `waitMs` have passed or all 100 were read. */
+    const answer = async (readSequence: number, { waitMs: ms }: BuildIndexRequest, { signal }: CallContext) => {
+      if (!isBuilt) await sleep(world.clock, ms, signal)
+      signal?.throwIfAborted()
+      const position = { history: 'h', sequence: isBuilt ? 100 : 0 }
+      return { position, readSequence, through: 100, version: '', rowCount: 0 }
+    }
+    beforeEach(() => {
+      asked = 0
+      isBuilt = false
+      others = [long]
+      buildOf = async (request, call) => request.definition === long ? answer(asked++, request, call) : undefined
+    })
+
+    it('are up to date some seconds after a change', async () => {
+      await world.write([{ id: 'one', keys: [1], value: 1 }])
+      await world.clock.advance(delayMs + longMs)
+      const first = await known()
+      expect(first).not.to.deep.equal([])
+      await world.write([{ id: 'one', keys: [2], value: 1 }])
+      await world.clock.advance(delayMs)
+      expect(await known()).to.deep.equal(first.map(sequence => sequence + 1))
+    })
+
+    it('and it is updated again after its end, with the changes that came meanwhile, but only once', async () => {
+      await world.write([{ id: 'one', keys: [1], value: 1 }])
+      await world.clock.advance(delayMs + longMs)
+      expect(asked).to.equal(1)
+      isBuilt = true
+      await world.clock.advance(waitMs)
+      expect(asked).to.equal(2)
+      await world.clock.advance(2 * waitMs)
+      expect(asked).to.equal(2)
+    })
+
+    it('and is given up without progress', async () => {
+      await world.write([{ id: 'one', keys: [1], value: 1 }])
+      await world.clock.advance(delayMs + longMs)
+      asked = 0
+      buildOf = async (request, call) => {
+        if (request.definition !== long) return undefined
+        asked++
+        return answer(0, request, call)
+      }
+      await world.clock.advance(10 * waitMs)
+      expect(asked).to.equal(1)
+    })
   })
 
   it('are left to queries when the option or the design document says so', async () => {
