@@ -9,7 +9,12 @@ import { documentDigest, type RowsDigest, subtractDigest } from './rows-digest.t
 import type { RowChange } from './summary-update.ts'
 
 /** A document with the result of the map function on its current revision. */
-export interface CurrentDocument { readonly id: string; readonly result: MappedDocument }
+export interface CurrentDocument {
+  readonly id: string
+  readonly result: MappedDocument
+  /** That of the last change of the document in the page. */
+  readonly sequence: number
+}
 
 export interface DocumentChange {
   readonly id: string
@@ -32,15 +37,19 @@ const nothing: MappedDocument = { rows: [] }
 /**
  * Runs the map function on the live documents of a page. Deleted and purged ones have no rows. A document that is
  * written while the changes are read may have two rows after a purge, of which the last one counts.
+ *
+ * @returns the documents in the order of their last changes
  */
 export async function mapDocuments(
   indexer: Indexer, definition: IndexDefinition, page: readonly ChangeRow[], signal: AbortSignal,
 ): Promise<readonly CurrentDocument[]> {
-  const rows = [...new Map(page.map(row => [row.id, row])).values()]
+  const last = new Map(page.map(row => [row.id, row]))
+  const rows = page.filter(row => last.get(row.id) === row)
   const isLive = ({ purged, leaves }: ChangeRow): boolean => !purged && leaves[0]?.deleted === false
   const live = rows.filter(isLive)
   const results = (live.length === 0 ? [] : await indexer.map(definition, live, signal)).values()
-  return rows.map(row => ({ id: row.id, result: isLive(row) ? results.next().value! : nothing }))
+  return rows.map(row => (
+    { id: row.id, result: isLive(row) ? results.next().value! : nothing, sequence: row.sequence }))
 }
 
 /**
@@ -70,6 +79,23 @@ async function storedRows(
     if (record === undefined) throw new DamagedRecordError('a row of an index is missing')
     return { key, value: decodeRow(places[at++]!, record) }
   }))
+}
+
+/** Divides changes into parts that end with the change that reaches `bytes`, since a document may have many rows. */
+export function changesInParts(
+  changes: readonly DocumentChange[], bytes: number,
+): readonly (readonly DocumentChange[])[] {
+  const parts: DocumentChange[][] = []
+  let partBytes = Infinity
+  for (const change of changes) {
+    if (partBytes >= bytes) {
+      parts.push([])
+      partBytes = 0
+    }
+    parts.at(-1)!.push(change)
+    for (const { place, value } of change.rows) partBytes += place.length + (value?.length ?? 0)
+  }
+  return parts
 }
 
 function documentChange(

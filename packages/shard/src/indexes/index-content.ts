@@ -4,7 +4,7 @@ import type { Turns, WriteBatch } from '@sectional/runtime'
 import { sealed } from '@sectional/runtime'
 import { corruptionIn, damageIn } from '../calls/call-guard.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
-import { type DocumentChange, documentChanges, mapDocuments } from './document-changes.ts'
+import { changesInParts, type DocumentChange, documentChanges, mapDocuments } from './document-changes.ts'
 import { untilAborted } from './hosted-indexer.ts'
 import { IndexKeys } from './index-keys.ts'
 import { decodeState, encodeDocumentRows, encodeRow, encodeState, newState, type StoredState } from './index-records.ts'
@@ -16,7 +16,7 @@ import { addDigest, digestText } from './rows-digest.ts'
 import { RunRows } from './run-rows.ts'
 import { buildSummaries } from './summary-build.ts'
 import { type RowChange, type SummaryChanges, updateSummaries } from './summary-update.ts'
-import { type TakenChanges, UnwrittenChanges } from './unwritten-changes.ts'
+import { batchBytes, type TakenChanges, UnwrittenChanges } from './unwritten-changes.ts'
 
 export interface ContentParts {
   readonly store: IndexStore
@@ -38,7 +38,7 @@ const failureLengthMax = 1000
 /**
  * The records of one index under one history of the replica. An index that begins anew gets other keys, and so a new
  * object. Each batch contains the changes of a page of documents, the summaries and the state after them; in the first
- * scan, those of several pages.
+ * scan, those of several pages. A page with many bytes of rows makes several batches.
  */
 export class IndexContent {
   readonly definition: IndexDefinition
@@ -180,10 +180,16 @@ export class IndexContent {
     const { store: { store }, turns: { background: turns } } = this.#parts
     const mapped = await mapDocuments(this.#indexer, this.definition, rows, signal)
     const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
-    const readSequence = rows.at(-1)!.sequence
-    if (!this.#isFirstScan) return this.#writeChanges({ documents, readSequence })
-    this.#unwritten.add(documents, readSequence)
-    if (this.#unwritten.isFull) await this.#writeChanges(this.#unwritten.take())
+    let count = 0
+    for (const part of changesInParts(documents, batchBytes)) {
+      count += part.length
+      const { sequence } = mapped[count - 1]!
+      if (!this.#isFirstScan) await this.#writeChanges({ documents: part, readSequence: sequence })
+      else {
+        this.#unwritten.add(part, sequence)
+        if (this.#unwritten.isFull) await this.#writeChanges(this.#unwritten.take())
+      }
+    }
   }
 
   async #writeChanges({ documents, readSequence }: TakenChanges): Promise<void> {

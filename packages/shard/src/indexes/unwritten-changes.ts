@@ -5,7 +5,7 @@ import type { DocumentChange } from './document-changes.ts'
  * those of 640, but a batch is put together without a pause: 1,000 entries take about 1.5 ms.
  */
 const batchEntriesMax = 1024
-const batchBytes = 1024 * 1024
+export const batchBytes = 1024 * 1024
 
 /** What was taken: the changes in their order, and the sequence of the last one. */
 export interface TakenChanges { readonly documents: readonly DocumentChange[]; readonly readSequence: number }

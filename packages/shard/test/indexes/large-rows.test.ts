@@ -8,6 +8,7 @@ import { pageBytesMax } from '../../src/indexes/index-scan.ts'
 import { IndexStore } from '../../src/indexes/index-store.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
 import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
+import { batchBytes } from '../../src/indexes/unwritten-changes.ts'
 import { context, edit, silentLog } from '../shard-world.ts'
 
 const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: null, options: {} }
@@ -23,15 +24,30 @@ const indexer: Indexer = {
 }
 const ids = Array.from({ length: 40 }, (_, number) => String(number).padStart(2, '0'))
 
-describe('a scan of rows with large values', () => {
+describe('rows with large values', () => {
+  let replica: MemoryShardReplica
   let indexes: ShardIndexes
   let store: IndexStore
+  /** Bytes of the values of each batch that was written to the store. */
+  const batches: number[] = []
 
   before(async () => {
-    const replica = new MemoryShardReplica({ history: 'one' })
+    replica = new MemoryShardReplica({ history: 'one' })
     await replica.updateDocuments({ edits: ids.map(id => edit(id, null, {})), revsLimit: 10 }, context)
     const clock = new RealClock()
     store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock })
+    const write = store.store.write.bind(store.store)
+    store.store.write = fill => {
+      batches.push(0)
+      return write(batch => {
+        const put = batch.put.bind(batch)
+        batch.put = (key, value) => {
+          batches[batches.length - 1]! += value.length
+          put(key, value)
+        }
+        fill(batch)
+      })
+    }
     indexes = new ShardIndexes({
       owner: 'shard', store, replica, indexer, queue: new BuildQueue(clock), clock, turns: new Turns(clock),
     })
@@ -52,7 +68,7 @@ describe('a scan of rows with large values', () => {
     },
   }
   for (const [name, read] of Object.entries(cases)) {
-    it(`sends no page with many bytes: ${name}`, async () => {
+    it(`are scanned in pages with few bytes: ${name}`, async () => {
       const found: string[] = []
       const request = { index: indexId(definition), through: 0, descending: false, ...read }
       for await (const page of indexes.scanIndex(request, context)) {
@@ -64,4 +80,15 @@ describe('a scan of rows with large values', () => {
       expect(found).to.deep.equal((descending ? ids.toReversed() : ids).slice(0, limit))
     })
   }
+
+  it('are written in batches of few documents', async () => {
+    expect(batches.length).to.be.above(10)
+    const built = batches.length
+    const edits = ids.map(id => edit(`${id} new`, null, {}))
+    await replica.updateDocuments({ edits, revsLimit: 10 }, context)
+    const { rowCount } = await indexes.buildIndex({ definition, through: 'newest', waitMs: 20_000 }, context)
+    expect(rowCount).to.equal(2 * ids.length)
+    expect(batches.length - built).to.be.above(10)
+    expect(Math.max(...batches)).to.be.below(batchBytes + 2 * valueBytes)
+  })
 })
