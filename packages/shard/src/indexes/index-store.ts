@@ -43,7 +43,7 @@ export class IndexStore {
   /** The places of the ranges that queries of this node read. */
   readonly ranges = new SoughtRanges()
   /** Results of reductions of the indexes. */
-  readonly reductions = new ReductionCache()
+  readonly reductions: ReductionCache
   /** Resolves when the store was found to be damaged. It must be closed, removed and opened anew then. */
   readonly damaged: Promise<void>
   readonly #markDamaged: () => void
@@ -68,6 +68,7 @@ export class IndexStore {
 
   private constructor(store: Store, nextPrefix: number, dropped: readonly number[], parts: StoreParts) {
     this.store = store
+    this.reductions = new ReductionCache(parts.clock)
     this.parts = new NodePartCache(parts.options?.cacheBytes ?? defaultIndexOptions.cacheBytes)
     this.#run = Buffer.from(parts.random.bytes(runBytes)).toString('hex')
     this.#nextPrefix = nextPrefix

@@ -1,4 +1,5 @@
 import type { ReducedGroup, ReduceIndexRequest } from '@sectional/core'
+import type { Clock } from '@sectional/runtime'
 import { type CachedParts, NodePartCache } from './part-cache.ts'
 
 /** Bytes of memory of all results of a node. */
@@ -6,6 +7,8 @@ export const reductionCacheBytesMax = 16 * 1024 * 1024
 /** Results with more groups, and requests with more ranges, are not kept. */
 const groupsMax = 1000
 const rangesMax = 16
+/** Milliseconds for which groups are read ahead. The call that waits for the first page has a time limit. */
+export const readAheadMs = 1000
 /** Estimated bytes of memory that a result and a group take besides their texts and values. */
 const objectBytes = 200
 
@@ -34,11 +37,13 @@ interface LevelGroups { readonly byPlace: Map<string, KnownGroup>; bytes: number
  * to be removed when rows change.
  */
 export class ReductionCache {
+  readonly #clock: Pick<Clock, 'monotonic'>
   readonly #results: CachedParts
   /** The reductions that are being read, by key. Each resolves at its end, and does not reject. */
   readonly #running = new Map<string, Promise<void>>()
 
-  constructor(bytesMax = reductionCacheBytesMax) {
+  constructor(clock: Pick<Clock, 'monotonic'>, bytesMax = reductionCacheBytesMax) {
+    this.#clock = clock
     this.#results = new NodePartCache(bytesMax).owner()
   }
 
@@ -84,7 +89,7 @@ export class ReductionCache {
     }
   }
 
-  /** Reads the groups ahead before it returns the first one, so that nobody waits for a slow reader. */
+  /** Reads groups ahead before it returns the first one, so that nobody waits for a slow reader. */
   async* #keep(
     key: string, pages: AsyncIterable<readonly ReducedGroup[]>, isFailure: (group: ReducedGroup) => boolean,
   ): AsyncGenerator<readonly ReducedGroup[]> {
@@ -94,25 +99,26 @@ export class ReductionCache {
       if (this.#running.get(key) === promise) this.#running.delete(key)
       resolve()
     }
+    const until = this.#clock.monotonic() + readAheadMs
     const groups: ReducedGroup[] = []
+    let isAhead = true
     try {
       for await (const page of pages) {
-        if (groups.length > groupsMax) yield page
-        else {
-          groups.push(...page)
-          if (groups.length <= groupsMax) continue
+        if (groups.length <= groupsMax) groups.push(...page)
+        if (!isAhead) yield page
+        else if (groups.length > groupsMax || this.#clock.monotonic() >= until) {
+          isAhead = false
           end()
-          yield groups
+          yield [...groups]
         }
       }
     } finally {
       end()
     }
-    if (groups.length > groupsMax) return
-    if (!groups.some(isFailure)) {
+    if (groups.length <= groupsMax && !groups.some(isFailure)) {
       this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
     }
-    if (groups.length > 0) yield groups
+    if (isAhead && groups.length > 0) yield groups
   }
 }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { IndexDefinition, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
-import { MemoryStorage, RealClock, Turns } from '@sectional/runtime'
+import { ManualClock, MemoryStorage, RealClock, Turns } from '@sectional/runtime'
 import { IndexKeys, placeText } from '../../src/indexes/index-keys.ts'
 import { encodeRow } from '../../src/indexes/index-records.ts'
 import { reduceIndex } from '../../src/indexes/index-reduction.ts'
@@ -64,7 +64,7 @@ async function reduced(
 }
 
 function groupsOf(level: ReduceIndexRequest['groupLevel']): KnownGroups {
-  return new ReductionCache().groupsOf('1', level)
+  return new ReductionCache(new ManualClock()).groupsOf('1', level)
 }
 
 describe('groups that requests share', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { ReducedGroup, ReduceIndexRequest } from '@sectional/core'
-import { ReductionCache } from '../../src/indexes/reduction-cache.ts'
+import { ManualClock } from '@sectional/runtime'
+import { readAheadMs, ReductionCache } from '../../src/indexes/reduction-cache.ts'
 
 const request: ReduceIndexRequest = { index: 'x', through: 0, ranges: [{}], descending: false, groupLevel: 1 }
 
@@ -20,8 +21,11 @@ async function* inPages(all: readonly ReducedGroup[], count: number): AsyncGener
 }
 
 describe('kept reductions', () => {
+  let clock: ManualClock
+  beforeEach(() => { clock = new ManualClock() })
+
   it('belong to one version and one request', async () => {
-    const cache = new ReductionCache()
+    const cache = new ReductionCache(clock)
     await collect(cache.open('1', request, () => inPages(groups(3), 2)))
     expect(cache.get('1', request)).to.deep.equal(groups(3))
     expect(cache.get('2', request)).to.equal(undefined)
@@ -33,7 +37,7 @@ describe('kept reductions', () => {
   })
 
   it('are read once for calls that come together', async () => {
-    const cache = new ReductionCache()
+    const cache = new ReductionCache(clock)
     let reads = 0
     const gate = Promise.withResolvers<void>()
     const read = async function* () {
@@ -48,7 +52,7 @@ describe('kept reductions', () => {
   })
 
   it('are read again by the next call when a read fails, or its reader leaves', async () => {
-    const cache = new ReductionCache()
+    const cache = new ReductionCache(clock)
     const gate = Promise.withResolvers<void>()
     const failing = collect(cache.open('1', request, async function* () {
       await gate.promise
@@ -65,8 +69,26 @@ describe('kept reductions', () => {
     expect(await collect(cache.open('2', request, () => inPages(groups(2), 2)))).to.deep.equal(groups(2))
   })
 
+  it('are kept at their end when reading them takes long, but the first groups come after a second', async () => {
+    const cache = new ReductionCache(clock)
+    const read = async function* () {
+      for await (const page of inPages(groups(100), 10)) {
+        await clock.advance(readAheadMs / 4)
+        yield page
+      }
+    }
+    const opened = cache.open('1', request, read)
+    const first = await opened.next()
+    expect(first.value).to.deep.equal(groups(40))
+    expect(clock.monotonic()).to.equal(readAheadMs)
+    const others = collect(cache.open('1', request, () => inPages(groups(100), 100)))
+    expect(await others).to.deep.equal(groups(100))
+    expect([...groups(40), ...await collect(opened)]).to.deep.equal(groups(100))
+    expect(cache.get('1', request)).to.deep.equal(groups(100))
+  })
+
   it('are not kept when they are long, and do not wait for a reader that is slow', async () => {
-    const cache = new ReductionCache()
+    const cache = new ReductionCache(clock)
     const slow = cache.open('1', request, () => inPages(groups(3000), 32))
     const first = await slow.next()
     expect(await collect(cache.open('1', request, () => inPages(groups(3000), 32)))).to.deep.equal(groups(3000))
@@ -75,14 +97,14 @@ describe('kept reductions', () => {
   })
 
   it('are not kept when a group describes a failure', async () => {
-    const cache = new ReductionCache()
+    const cache = new ReductionCache(clock)
     const isFailure = ({ group }: ReducedGroup): boolean => group === '1'
     expect(await collect(cache.open('1', request, () => inPages(groups(3), 2), isFailure))).to.deep.equal(groups(3))
     expect(cache.get('1', request)).to.equal(undefined)
   })
 
   it('take no more than the limit', async () => {
-    const cache = new ReductionCache(1500)
+    const cache = new ReductionCache(clock, 1500)
     for (const version of ['1', '2', '3']) await collect(cache.open(version, request, () => inPages(groups(2), 2)))
     expect(['1', '2', '3'].map(version => cache.get(version, request) !== undefined))
       .to.deep.equal([false, true, true])
