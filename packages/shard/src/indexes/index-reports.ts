@@ -56,9 +56,9 @@ export class IndexReports {
     }, 'A map function failed on documents, which have no rows in its index')
   }
 
-  /** Ignores builds that were ended because nobody needs them. */
+  /** Ignores builds that were ended because nobody needs them, also because their replica was dropped. */
   buildFailed(shard: string, definition: IndexDefinition, { code, message }: ReplicaError): void {
-    if (code === 'closed' || code === 'cancelled') return
+    if (code === 'closed' || code === 'cancelled' || code === 'not_hosted') return
     this.#failedBuilds.add(1, { reason: code })
     const failures = this.#of(shard, definition)
     failures.builds++

@@ -46,13 +46,15 @@ describe('reports about indexes', () => {
   })
 
   it('count the builds that failed, and not those that were ended', async () => {
-    for (const code of ['exhausted', 'closed', 'cancelled', 'exhausted'] as const) {
+    for (const code of ['exhausted', 'closed', 'cancelled', 'not_hosted', 'exhausted'] as const) {
       reports.buildFailed('s', definition, new ReplicaError(code, 'why'))
     }
     expect(log.lines.map(({ fields }) => fields)).to.deep.equal([
       { shard: 's', index: indexId(definition), map: definition.map, code: 'exhausted', error: 'why', builds: 1 },
     ])
-    expect(await metrics.render()).to.contain('sectional_index_builds_failed_total{reason="exhausted"} 2')
+    const metered = await metrics.render()
+    expect(metered).to.contain('sectional_index_builds_failed_total{reason="exhausted"} 2')
+    for (const code of ['closed', 'cancelled', 'not_hosted']) expect(metered).not.to.contain(code)
   })
 
   it('come from the builds of a host', async () => {
