@@ -2,7 +2,8 @@
 import { crc32 } from 'node:zlib'
 import { attachmentDigests, attemptMax, ReplicaError, revisionHash } from '@sectional/core'
 import type {
-  AttachmentRecord, Branch, CallContext, DocumentEdit, DocumentRevision, ShardReplica, StoreRevisionsRequest,
+  AttachmentRecord, Branch, CallContext, DocumentEdit, DocumentRevision, RevisionPath, ShardReplica,
+  StoreRevisionsRequest,
 } from '@sectional/core'
 import type { Dice } from '../world/dice.ts'
 
@@ -291,8 +292,12 @@ export class ReplicaCalls {
     const id = dice.pick(this.#ids)
     const snapshot = await replica.openDocument({ id, body: false, tree: true }, context)
     if (snapshot?.tree === undefined) return undefined
-    const paths = dice.sample(snapshot.tree, dice.integer(1, 2)).map(({ path }) => path)
-    return replica.purgeDocuments({ purges: [{ uuid: `purge${dice.seed()}`, id, paths }] }, context)
+    const branches = dice.sample(snapshot.tree, dice.integer(1, 3)).map(({ path }) => path)
+    const purge = (paths: readonly RevisionPath[]): Promise<unknown> =>
+      replica.purgeDocuments({ purges: [{ uuid: `purge${dice.seed()}`, id, paths }] }, context)
+    // Two calls that purge parts of one document at the same time.
+    return branches.length > 2
+      ? Promise.all([purge(branches.slice(0, 1)), purge(branches.slice(1))]) : purge(branches)
   }
 }
 
