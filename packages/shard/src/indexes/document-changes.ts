@@ -9,12 +9,7 @@ import { documentDigest, type RowsDigest, subtractDigest } from './rows-digest.t
 import type { RowChange } from './summary-update.ts'
 
 /** A document with the result of the map function on its current revision. */
-export interface CurrentDocument {
-  readonly id: string
-  readonly result: MappedDocument
-  /** That of the last change of the document in the page. */
-  readonly sequence: number
-}
+export interface CurrentDocument { readonly id: string; readonly result: MappedDocument }
 
 export interface DocumentChange {
   readonly id: string
@@ -35,38 +30,53 @@ export interface DocumentChange {
 const nothing: MappedDocument = { rows: [] }
 
 /**
- * Runs the map function on the live documents of a page. Deleted and purged ones have no rows. A document that is
- * written while the changes are read may have two rows after a purge, of which the last one counts.
+ * Bytes of rows of an index in the store from which on they are compared with no further document. The documents of one
+ * page may have more than fits into memory.
+ */
+const storedBytesMax = 4 * 1024 * 1024
+
+/** A document that is written while the changes are read may have two rows after a purge. The last one counts. */
+export function lastOfEach(page: readonly ChangeRow[]): readonly ChangeRow[] {
+  const last = new Map(page.map(row => [row.id, row]))
+  return last.size === page.length ? page : page.filter(row => last.get(row.id) === row)
+}
+
+/**
+ * Runs the map function on the live documents of a page. Deleted and purged ones have no rows.
  *
- * @returns the documents in the order of their last changes
+ * @param page the last row of each document
+ * @returns the first documents of the page, at least one: as many as the indexer has mapped
  */
 export async function mapDocuments(
   indexer: Indexer, definition: IndexDefinition, page: readonly ChangeRow[], signal: AbortSignal,
 ): Promise<readonly CurrentDocument[]> {
-  const last = new Map(page.map(row => [row.id, row]))
-  const rows = page.filter(row => last.get(row.id) === row)
   const isLive = ({ purged, leaves }: ChangeRow): boolean => !purged && leaves[0]?.deleted === false
-  const live = rows.filter(isLive)
-  const results = (live.length === 0 ? [] : await indexer.map(definition, live, signal)).values()
-  return rows.map(row => (
-    { id: row.id, result: isLive(row) ? results.next().value! : nothing, sequence: row.sequence }))
+  const live = page.filter(isLive)
+  const mapped = live.length === 0 ? [] : await indexer.map(definition, live, signal)
+  const end = mapped.length < live.length ? page.indexOf(live[mapped.length]!) : page.length
+  const results = mapped.values()
+  return page.slice(0, end).map(row => ({ id: row.id, result: isLive(row) ? results.next().value! : nothing }))
 }
 
 /**
  * Compares the rows that documents have now with those in the store.
  *
  * @param isFirstScan whether no document has rows in the store
+ * @returns the changes of the first documents, at least one
  */
 export async function documentChanges(
   store: Store, keys: IndexKeys, documents: readonly CurrentDocument[], isFirstScan: boolean, turns: Turns,
 ): Promise<readonly DocumentChange[]> {
   if (isFirstScan) return turns.map(documents, ({ id, result }) => documentChange(id, noRows, [], result))
   const lists = (await store.getMany(documents.map(({ id }) => keys.document(id)))).map(decodeDocumentRows)
-  const stored = await storedRows(store, keys, documents, lists)
-  return turns.map(documents, ({ id, result }, at) => documentChange(id, lists[at]!, stored[at]!, result))
+  let bytes = 0
+  const end = lists.findIndex(list => (bytes += externalBytes(list)) > storedBytesMax)
+  const first = end < 0 ? documents : documents.slice(0, Math.max(1, end))
+  const stored = await storedRows(store, keys, first, lists)
+  return turns.map(first, ({ id, result }, at) => documentChange(id, lists[at]!, stored[at]!, result))
 }
 
-/** Returns the rows of each document in the store. */
+/** Returns the rows of each document in the store. @param lists of these documents, and of others behind them */
 async function storedRows(
   store: Store, keys: IndexKeys, documents: readonly CurrentDocument[], lists: readonly DocumentRows[],
 ): Promise<readonly (readonly MappedRow[])[]> {
@@ -74,7 +84,7 @@ async function storedRows(
     lists[at]!.rows.map(({ key }, number) => placeText({ key, id, number })))
   const records = await store.getMany(places.map(place => keys.row(place)))
   let at = 0
-  return lists.map(({ rows }) => rows.map(({ key }): MappedRow => {
+  return documents.map((_document, of) => lists[of]!.rows.map(({ key }): MappedRow => {
     const record = records[at]
     if (record === undefined) throw new DamagedRecordError('a row of an index is missing')
     return { key, value: decodeRow(places[at++]!, record) }

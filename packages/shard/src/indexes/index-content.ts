@@ -4,7 +4,7 @@ import type { Turns, WriteBatch } from '@sectional/runtime'
 import { sealed } from '@sectional/runtime'
 import { corruptionIn, damageIn } from '../calls/call-guard.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
-import { changesInParts, type DocumentChange, documentChanges, mapDocuments } from './document-changes.ts'
+import { changesInParts, type DocumentChange, documentChanges, lastOfEach, mapDocuments } from './document-changes.ts'
 import { untilAborted } from './hosted-indexer.ts'
 import { IndexKeys } from './index-keys.ts'
 import { decodeState, encodeDocumentRows, encodeRow, encodeState, newState, type StoredState } from './index-records.ts'
@@ -176,20 +176,26 @@ export class IndexContent {
     }
   }
 
-  async #apply(rows: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
+  async #apply(page: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
     const { store: { store }, turns: { background: turns } } = this.#parts
-    const mapped = await mapDocuments(this.#indexer, this.definition, rows, signal)
-    const documents = await documentChanges(store, this.keys, mapped, this.#isFirstScan, turns)
-    let count = 0
-    for (const part of changesInParts(documents, batchBytes)) {
-      count += part.length
-      const { sequence } = mapped[count - 1]!
-      if (!this.#isFirstScan) await this.#writeChanges({ documents: part, readSequence: sequence })
-      else {
-        this.#unwritten.add(part, sequence)
-        if (this.#unwritten.isFull) await this.#writeChanges(this.#unwritten.take())
+    const rows = lastOfEach(page)
+    for (let at = 0; at < rows.length;) {
+      const mapped = await mapDocuments(this.#indexer, this.definition, rows.slice(at), signal)
+      for (const end = at + mapped.length; at < end;) {
+        const left = mapped.slice(at - end)
+        const documents = await documentChanges(store, this.keys, left, this.#isFirstScan, turns)
+        for (const part of changesInParts(documents, batchBytes)) {
+          at += part.length
+          await this.#take({ documents: part, readSequence: rows[at - 1]!.sequence })
+        }
       }
     }
+  }
+
+  async #take(changes: TakenChanges): Promise<void> {
+    if (!this.#isFirstScan) return this.#writeChanges(changes)
+    this.#unwritten.add(changes.documents, changes.readSequence)
+    if (this.#unwritten.isFull) await this.#writeChanges(this.#unwritten.take())
   }
 
   async #writeChanges({ documents, readSequence }: TakenChanges): Promise<void> {

@@ -30,7 +30,7 @@ export interface Indexer {
   /**
    * Maps documents that are not deleted, each with the body of its winner.
    *
-   * @returns the results in the order of the documents
+   * @returns the results of the first documents in their order, at least one: of all, unless the rows need much memory
    */
   map(
     definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,

@@ -16,6 +16,8 @@ const noRows: MappedDocument = { rows: [] }
 
 /** Is changed when equal functions give other rows, states or encodings of them. */
 const encodingVersion = 1
+/** Length of emitted keys and values from which on no further document is mapped by the same call. */
+const mappedLengthMax = 4 * 1024 * 1024
 
 /**
  * Runs the functions of views in JavaScript. Map functions and custom reduce functions run in the sandbox, built-in
@@ -46,11 +48,19 @@ export class JavaScriptIndexer implements Indexer {
     const mapped = documents.filter(row => isMapped(definition, row))
     const texts = await turns.map(mapped, row => mapArgument(definition, row))
     const called = sandboxFunction(database, definition, definition.map)
-    const outcomes = await callInBatches(texts, batch => sandbox.map(called, batch), signal)
-    const results = await turns.run(this.#mappedDocuments(definition, mapped, outcomes))
+    let length = 0
+    const map = async (batch: readonly Buffer[]): Promise<readonly MapOutcome[]> => {
+      const made = await sandbox.map(called, batch)
+      for (const outcome of made) length += lengthOf(outcome)
+      return made
+    }
+    const outcomes = await callInBatches(texts, map, signal, () => length >= mappedLengthMax)
+    const results = await turns.run(this.#mappedDocuments(definition, mapped.slice(0, outcomes.length), outcomes))
     if (mapped.length === documents.length) return results
-    const resultOf = new Map(mapped.map((row, at) => [row, results[at]!]))
-    return documents.map(row => resultOf.get(row) ?? noRows)
+    const resultOf = new Map(results.map((result, at) => [mapped[at]!, result]))
+    const next = mapped[results.length]
+    const first = next === undefined ? documents : documents.slice(0, documents.indexOf(next))
+    return first.map(row => resultOf.get(row) ?? noRows)
   }
 
   /** Returns a generator for `Turns.run`. A promise for each document would cost more than a document with one row. */
@@ -103,5 +113,13 @@ export class JavaScriptIndexer implements Indexer {
 
   #reducer(definition: IndexDefinition): ViewReducer {
     return viewReducer(this.#parts, definition)
+  }
+}
+
+function lengthOf(outcome: MapOutcome): number {
+  switch (outcome.kind) {
+    case 'rows': return outcome.rows.reduce((sum, { key, value }) => sum + key.length + value.length, 0)
+    case 'thrown': return outcome.json.length
+    case 'error': return outcome.message.length
   }
 }

@@ -13,10 +13,16 @@ const valueOrder = new SortKeyEncoder('raw')
  * pause, because they are sorted and written together.
  */
 export const defaultDocumentRowsMax = 20_000
+/**
+ * Bytes of the sort keys of the rows of one document, which are written together. The key of an array of numbers has up
+ * to seven times the length of its JSON in the store.
+ */
+const documentKeyBytesMax = 4 * 1024 * 1024
 /** Is greater than every sort key. */
 const aboveKeys = '\u00ff'
-/** Number of rows that are made without a pause. */
+/** Number of rows that are made without a pause, and bytes of a sort key after which there is one in any case. */
 const rowsAtOnce = 16
+const longKeyBytes = 16 * 1024
 
 /** A row that is being sorted. `order` is computed only when two rows of the document have equal keys. */
 interface OrderedRow { readonly row: MappedRow; readonly json: string; order: string }
@@ -92,9 +98,15 @@ function* mappedRows(
 ): Generator<void, readonly MappedRow[]> {
   if (emitted.length === 1) return [mappedRow(emitted[0]!, prefix, encoder)]
   const rows: OrderedRow[] = []
+  let keyBytes = 0
   for (const each of emitted) {
-    rows.push({ row: mappedRow(each, prefix, encoder), json: each.value, order: '' })
-    if (rows.length % rowsAtOnce === 0) yield
+    const row = mappedRow(each, prefix, encoder)
+    keyBytes += row.key.length
+    if (keyBytes > documentKeyBytesMax) {
+      throw new RangeError(`the sort keys of the document have more than ${documentKeyBytesMax} bytes`)
+    }
+    rows.push({ row, json: each.value, order: '' })
+    if (rows.length % rowsAtOnce === 0 || row.key.length > longKeyBytes) yield
   }
   rows.sort((a, b) => compareTexts(a.row.key, b.row.key))
   if (rows.some(({ row }, at) => row.key === rows[at - 1]?.row.key)) {

@@ -32,19 +32,23 @@ export function inBatches<Item>(items: readonly Item[], bytesOf: (item: Item) =>
 }
 
 /**
- * Calls the sandbox with all items, in batches. A batch that fails because of the time, memory or size of its results
+ * Calls the sandbox with the items, in batches. A batch that fails because of the time, memory or size of its results
  * is divided until the items that fail alone are found.
  *
- * @returns for each item its outcome, or the error with which it fails alone
+ * @param isEnough whether the outcomes so far need so much memory that no further call follows
+ * @returns for each item its outcome, or the error with which it fails alone; without outcomes of the last items when
+ * there were enough
  * @throws ReplicaError `compilation`, `unsupported`, `overloaded`, `closed`; `exhausted` when `failedItemsMax` items
  * fail alone; `cancelled` when the signal aborts
  */
 export async function callInBatches<Item extends Uint8Array | string, Outcome>(
   items: readonly Item[], call: (batch: readonly Item[]) => Promise<readonly Outcome[]>, signal?: AbortSignal,
+  isEnough: () => boolean = () => false,
 ): Promise<(Outcome | SandboxError)[]> {
   const outcomes: (Outcome | SandboxError)[] = []
   let failed = 0
   const run = async (batch: readonly Item[]): Promise<void> => {
+    if (isEnough()) return
     if (signal?.aborted) throw new ReplicaError('cancelled', 'the call of a function was cancelled')
     try {
       outcomes.push(...await call(batch))

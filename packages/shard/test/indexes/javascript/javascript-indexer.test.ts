@@ -100,6 +100,36 @@ describe('the indexer of functions in JavaScript', () => {
     assert.deepEqual(failures, [{ id: 'many', error }])
   }).timeout(20_000)
 
+  it('leaves out a document with more bytes of sort keys than the limit, which the error names', async () => {
+    await world.write({ few: { n: 4 }, many: { n: 5 } })
+    const view = viewOf('doc => { const key = new Array(110_000).fill(1); for (let n = 0; n < doc.n; n++) emit(key) }')
+    await world.build(view)
+    const { rowCount, failures } = await world.info(view)
+    assert.equal(rowCount, 4)
+    const error = 'A row cannot be indexed: the sort keys of the document have more than 4194304 bytes'
+    assert.deepEqual(failures, [{ id: 'many', error }])
+  }).timeout(20_000)
+
+  it('maps only as many documents by one call as fit into memory with their rows', async () => {
+    const ids = Array.from({ length: 12 }, (_, at) => `d${String(at).padStart(2, '0')}`)
+    const text = 'x'.repeat(1_100_000)
+    const documents = ids.map((id, at): ChangeRow => ({
+      sequence: at + 1, id, leaves: [{ revision: '1-a', deleted: false }], body: Buffer.from(JSON.stringify({ text })),
+    }))
+    const view = viewOf('doc => { for (const n of [1, 2]) emit(n, doc._id + doc.text.slice(0, 600_000)) }')
+    const parts = { sandbox: new MemorySandbox(), database: 'd', turns: new Turns(new RealClock()) }
+    const mapped = await new JavaScriptIndexer(parts).map(view, documents, new AbortController().signal)
+    assert.equal(mapped.length, 4)
+
+    await world.write(Object.fromEntries(ids.map(id => [id, { text }])))
+    const listed = async (): Promise<unknown> => (await world.rows(view)).map(([id, key, value]) => [
+      id, key, (value as string).slice(0, 4),
+    ])
+    assert.deepEqual(await listed(), [1, 2].flatMap(key => ids.map(id => [id, key, `${id}x`])))
+    for (const id of ids.slice(1)) await world.remove(id)
+    assert.deepEqual(await listed(), [1, 2].map(key => ['d00', key, 'd00x']))
+  }).timeout(20_000)
+
   it('maps design documents only with that option', async () => {
     await world.write({ d: {}, '_design/x': {} })
     const map = 'doc => emit(doc._id, null)'
