@@ -1,12 +1,25 @@
 /** Options of cross-origin requests of browsers. A section `[cors:HOST]` sets them for the requests to one host. */
-import { converted, flag, integer, list, option, type OptionValues } from '@sectional/core/options'
+import { converted, flag, integer, list, option, type OptionType, type OptionValues } from '@sectional/core/options'
 import { optionalHeaderValue } from './header-types.ts'
+
+/** `*`, or what browsers send as Origin: scheme, host and port (RFC 6454, 6.2), `file://`, or `null`. */
+const origin = /^(?:\*|null|file:\/\/|[a-z][a-z\d+.-]*:\/\/(?:[\w.~%!$&'()+;=-]+|\[[\d.:a-f]+\])(?::\d{1,5})?)$/i
+
+const origins: OptionType<readonly string[]> = {
+  kind: 'comma separated list of origins',
+  parse: given => list.parse(given).map(item => {
+    if (origin.test(item)) return item
+    throw new Error(`${item} is not an origin, which browsers send as scheme, host and port, without a path: `
+      + 'write https://app.example.org or http://localhost:8080, or * for every origin')
+  }),
+  format: items => list.format(items),
+}
 
 const lowerCase = (names: readonly string[]): readonly string[] => names.map(name => name.toLowerCase())
 
 export const crossOriginDeclarations = {
   /** Converted to lower case. */
-  crossOriginOrigins: converted(option('cors/origins', list, {
+  crossOriginOrigins: converted(option('cors/origins', origins, {
     default: [],
     effect: 'live',
     help: 'Origins that may read answers, with scheme and port; * allows every origin.',

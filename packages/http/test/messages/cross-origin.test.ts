@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { checkCrossOriginHost, crossOriginDeclarations } from '../../src/settings/cross-origin-options.ts'
 import { MemoryNode } from '../memory-node.ts'
 
 const expose = [
@@ -85,6 +86,28 @@ describe('cross-origin requests', () => {
     expect([redirect.headers['content-type'], redirect.headers['access-control-expose-headers']]).to.deep.equal([
       undefined, 'content-type, x-mine, etag',
     ])
+  })
+
+  it('need origins that browsers can send, as each other text is refused with its mistake', () => {
+    const { parse } = crossOriginDeclarations.crossOriginOrigins
+    for (const given of [
+      '*', 'null', 'HTTPS://App.example', 'http://localhost:3000', 'http://[::1]:8080', 'http://a_b.example:80',
+      'moz-extension://0ab1-2c', 'capacitor://localhost', 'app://obsidian.md', 'file://', 'https://xn--bcher-kva.example',
+    ]) {
+      expect(parse(given)).to.deep.equal([given.toLowerCase()])
+    }
+    expect(parse(' http://a.example ,, http://b.example')).to.deep.equal(['http://a.example', 'http://b.example'])
+    expect(parse('')).to.deep.equal([])
+    for (const given of [
+      'https://app.example/', 'https://app.example/x', 'app.example', '//app.example', 'https:app.example', 'http://',
+      'http://a.example http://b.example', 'https://*.example', 'https://bücher.example', 'https://u:p@app.example',
+      'https://app.example?x', 'https://app.example:port', '**', 'http://::1', 'https:\\\\app.example',
+    ]) {
+      expect(() => parse(`http://a.example, ${given}`), given).to.throw(`${given} is not an origin, which browsers send `
+        + 'as scheme, host and port, without a path: write https://app.example.org or http://localhost:8080, or * for '
+        + 'every origin')
+    }
+    expect(() => checkCrossOriginHost('origins', 'https://app.example/')).to.throw('is not an origin')
   })
 
   it('carry credentials only for listed origins', async () => {
