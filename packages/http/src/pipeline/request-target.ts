@@ -4,7 +4,7 @@ import type { HttpExchange } from '@sectional/runtime'
 import { clientAddress } from '../request/client-address.ts'
 import { Query } from '../request/query.ts'
 import { RequestContext } from '../request/request-context.ts'
-import { splitPath, splitTarget } from '../request/request-path.ts'
+import { namesTwoHosts, splitPath, splitTarget } from '../request/request-path.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import type { RequestIdGenerator } from '../services/uuid-generator.ts'
 
@@ -28,13 +28,15 @@ export function unreadableRequest(exchange: HttpExchange, requestId: string, sta
   return new RequestContext(exchange, requestId, methodOf(exchange), [], Query.empty, startedAt)
 }
 
-/** @throws ApiError `too_long`, `invalid_url_encoding`, or `bad_request` for more than one Host header */
+/** @throws ApiError `too_long`, `invalid_url_encoding`, or `bad_request` for more than one host */
 export function readRequest(
   exchange: HttpExchange, requestId: string, options: HttpOptions, startedAt: number,
 ): RequestContext {
   if (exchange.target.length > options.uriLengthMax) throw new ApiError('too_long')
   // The listener joins repeated headers with commas, which no name of a host has.
-  if (exchange.headers['host']?.includes(',') === true) throw new ApiError('bad_request', 'Only one Host is allowed')
+  const host = exchange.headers['host']
+  if (host?.includes(',') === true) throw new ApiError('bad_request', 'Only one Host is allowed')
+  if (namesTwoHosts(exchange.target, host)) throw new ApiError('bad_request', 'The request names two hosts')
   const { path, search } = splitTarget(exchange.target)
   const segments = splitPath(path, options.plusIsSpace)
   const query = Query.parse(search)

@@ -6,6 +6,16 @@ const wellFormedEscapes = /^(?:[^%]|%[0-9A-Fa-f]{2})*$/
 
 export interface Target { readonly path: string; readonly search: string }
 
+/**
+ * Returns whether a target in absolute form names another host than the Host header, which RFC 9112 (3.2.2) forbids. A
+ * proxy may have chosen by the other one what the client may reach.
+ */
+export function namesTwoHosts(target: string, host: string | undefined): boolean {
+  const [, authority] = /^[^/]*:\/\/([^/?]*)/.exec(target) ?? []
+  if (authority === undefined || host === undefined) return false
+  return authority.slice(authority.lastIndexOf('@') + 1).toLowerCase() !== host.toLowerCase()
+}
+
 /** Path and query of a request target in origin form (`/path?query`) or absolute form (`http://host/path`). */
 export function splitTarget(target: string): Target {
   let text = target

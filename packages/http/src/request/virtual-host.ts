@@ -4,6 +4,8 @@
  * for one or more labels, and `:name` stands for one label. Both can be used in the target.
  */
 
+import { splitTarget } from './request-path.ts'
+
 export const virtualHostsSection = 'vhosts'
 
 export interface VirtualHost {
@@ -19,7 +21,7 @@ export interface VirtualHost {
 const ruleForm = /^(\*|(?:\*\.)?:?[\w-]+(?:\.:?[\w-]+)*)(?::(\d{1,5}))?((?:\/[^/?#\s]+)*)\/?$/
 const targetForm = /^(?:\/[^/?#\s]+)*\/?$/
 /** The Host header of a request that a rule can match. Labels with other characters could change the path. */
-const hostForm = /^([\w-]+(?:\.[\w-]+)*)\.?(?::(\d{1,5}))?$/
+const hostForm = /^([\w-]+(?:\.[\w-]+)*)\.?(?::(\d{0,5}))?$/
 /** The longest name of a host (RFC 1035), and a port. */
 const hostLengthMax = 260
 /** The label that stands for one or more labels. */
@@ -59,26 +61,25 @@ export function bySpecificity(rules: readonly VirtualHost[]): readonly VirtualHo
  *
  * @param rules as `bySpecificity` returns them
  * @param host the Host header
- * @param target the target of the request
+ * @param target the target of the request, in origin form or absolute form
  * @param globals first segments of paths that are the same at every host
  */
 export function virtualTarget(
   rules: readonly VirtualHost[], host: string | undefined, target: string, globals: readonly string[],
 ): string | null {
   const [, name, port] = host !== undefined && host.length <= hostLengthMax ? hostForm.exec(host) ?? [] : []
-  if (name === undefined || !target.startsWith('/')) return null
-  const mark = target.indexOf('?')
-  const path = mark < 0 ? target : target.slice(0, mark)
+  if (name === undefined) return null
+  const { path, search } = splitTarget(target)
   const segments = path.slice(1).split('/')
   if (globals.includes(segments[0]!)) return null
   const labels = name.toLowerCase().split('.').reverse()
   for (const rule of rules) {
-    if (rule.port !== null && rule.port !== port) continue
+    if (rule.port !== null && Number(rule.port) !== Number(port)) continue
     if (rule.path.some((segment, index) => segments[index] !== segment)) continue
     const bound = bind(rule.labels, labels)
     if (bound === null) continue
     const prefix = rule.target.flatMap(part => bound.get(part) ?? [part])
-    return `/${[...prefix, ...segments.slice(rule.path.length)].join('/')}${mark < 0 ? '' : target.slice(mark)}`
+    return `/${[...prefix, ...segments.slice(rule.path.length)].join('/')}${search === '' ? '' : `?${search}`}`
   }
   return null
 }

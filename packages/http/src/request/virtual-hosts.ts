@@ -2,6 +2,7 @@ import type { HttpExchange } from '@sectional/runtime'
 import type { Configuration } from '../settings/configuration.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { addressedHost } from './forwarded-headers.ts'
+import { namesTwoHosts } from './request-path.ts'
 import { RewrittenExchange } from './rewritten-exchange.ts'
 import {
   bySpecificity, parseVirtualHost, virtualHostsSection, virtualTarget, type VirtualHost,
@@ -40,6 +41,8 @@ export class VirtualHosts {
   resolve(exchange: HttpExchange): HttpExchange {
     if (this.#rules.length === 0) return exchange
     const { method, headers, target } = exchange
+    // It will be refused.
+    if (namesTwoHosts(target, headers['host'])) return exchange
     const host = addressedHost(exchange, this.#options)
     const mapped = virtualTarget(this.#rules, host, target, this.#options.virtualHostGlobals)
     if (mapped === null) return exchange

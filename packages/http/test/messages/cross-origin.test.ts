@@ -92,7 +92,8 @@ describe('cross-origin requests', () => {
     const { parse } = crossOriginDeclarations.crossOriginOrigins
     for (const given of [
       '*', 'null', 'HTTPS://App.example', 'http://localhost:3000', 'http://[::1]:8080', 'http://a_b.example:80',
-      'moz-extension://0ab1-2c', 'capacitor://localhost', 'app://obsidian.md', 'file://', 'https://xn--bcher-kva.example',
+      'moz-extension://0ab1-2c', 'capacitor://localhost', 'app://obsidian.md', 'file://',
+      'https://xn--bcher-kva.example',
     ]) {
       expect(parse(given)).to.deep.equal([given.toLowerCase()])
     }
@@ -103,9 +104,10 @@ describe('cross-origin requests', () => {
       'http://a.example http://b.example', 'https://*.example', 'https://bücher.example', 'https://u:p@app.example',
       'https://app.example?x', 'https://app.example:port', '**', 'http://::1', 'https:\\\\app.example',
     ]) {
-      expect(() => parse(`http://a.example, ${given}`), given).to.throw(`${given} is not an origin, which browsers send `
-        + 'as scheme, host and port, without a path: write https://app.example.org or http://localhost:8080, or * for '
-        + 'every origin')
+      expect(() => parse(`http://a.example, ${given}`), given).to.throw(
+        `${given} is not an origin, which browsers send as scheme, host and port, without a path: write `
+        + 'https://app.example.org or http://localhost:8080, or * for every origin',
+      )
     }
     expect(() => checkCrossOriginHost('origins', 'https://app.example/')).to.throw('is not an origin')
   })

@@ -24,6 +24,18 @@ describe('virtual hosts', () => {
     expect(resolve(undefined, '/a')).to.equal(null)
   })
 
+  it('apply to each form in which a client names the host', () => {
+    const resolve = resolver({ 'a.org': '/db', 'b.org:80': '/port' })
+    for (const host of ['a.org', 'A.org', 'a.org.', 'a.org:', 'a.org:80']) {
+      for (const target of ['/d?x', 'http://a.org/d?x', 'HTTP://u:p@a.org:80/d?x']) {
+        expect(resolve(host, target), `${host} ${target}`).to.equal('/db/d?x')
+      }
+    }
+    expect(resolve('a.org', 'http://a.org')).to.equal('/db/')
+    expect(resolve('b.org:080', '/d')).to.equal('/port/d')
+    for (const host of ['b.org', 'b.org:', 'b.org:81']) expect(resolve(host, '/d'), host).to.equal(null)
+  })
+
   it('leave the paths alone that are the same at every host', () => {
     const resolve = resolver({ 'a.org': '/db' })
     for (const path of ['/_session', '/_session?basic=true', '/_utils/x']) expect(resolve('a.org', path)).to.equal(null)
@@ -80,6 +92,14 @@ describe('virtual hosts', () => {
     expect((await node.put('/second', { n: 2 }, host)).status).to.equal(201)
     expect((await node.get('/blog/second', { host: 'x', 'x-forwarded-host': 'elsewhere' })).json.n).to.equal(2)
     expect((await node.get('/_session', host)).json.userCtx.name).to.equal('admin')
+    expect((await node.get('http://blog.example.org/first', host)).json.n).to.equal(1)
+    for (const [target, named] of [
+      ['http://other/blog/first', 'blog.example.org'], ['http://blog.example.org/first', 'other'],
+      ['http://blog.example.org@other/blog/first', 'blog.example.org'],
+    ] as const) {
+      const refused = await node.get(target, { host: named })
+      expect([refused.status, refused.json.reason]).to.deep.equal([400, 'The request names two hosts'])
+    }
     await node.stop()
   })
 })
