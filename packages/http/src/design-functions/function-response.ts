@@ -18,6 +18,14 @@ const connectionHeaders: ReadonlySet<string> = new Set([
   'Connection', 'Content-Length', 'Keep-Alive', 'Proxy-Authenticate', 'Proxy-Authorization', 'Proxy-Connection', 'Te',
   'Trailer', 'Transfer-Encoding', 'Upgrade',
 ])
+/**
+ * Headers by which browsers change how they treat all pages of this server, also those of other databases: `NEL` makes
+ * them report each request to an address of the function's choice.
+ */
+const serverHeaders: ReadonlySet<string> = new Set([
+  'Alt-Svc', 'Clear-Site-Data', 'Nel', 'Public-Key-Pins', 'Report-To', 'Service-Worker-Allowed',
+  'Strict-Transport-Security',
+])
 /** A name and a value of a header that every client reads in the same way (RFC 9110, 5.5 and 5.6.2). */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e]*$/
@@ -114,7 +122,9 @@ function headersOf(headers: unknown): Record<string, string> {
 
 function headerText(name: string, value: unknown): string {
   if (!headerName.test(name)) throw invalidResponse(`${brief(name)} is not the name of a header`)
-  if (connectionHeaders.has(name)) throw invalidResponse(`A function must not set the header ${name}`)
+  if (connectionHeaders.has(name) || serverHeaders.has(name)) {
+    throw invalidResponse(`A function must not set the header ${name}`)
+  }
   const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
   if (name === 'Set-Cookie' && String(text).includes(sessionCookieName)) {
     throw invalidResponse('A function must not set the session cookie')

@@ -50,7 +50,8 @@ describe('the response object of a function', () => {
     [{ headers: { 'X A': 'c' } }, /not the name/], [{ headers: { '__proto__ ': 'c' } }, /not the name/],
     ...[
       'Content-Length', 'content-length', 'Transfer-Encoding', 'Connection', 'Keep-Alive', 'Upgrade', 'TE', 'Trailer',
-      'Proxy-Connection', 'Proxy-Authenticate',
+      'Proxy-Connection', 'Proxy-Authenticate', 'NEL', 'report-to', 'Alt-Svc', 'Clear-Site-Data',
+      'Strict-Transport-Security', 'Public-Key-Pins', 'Service-Worker-Allowed',
     ].map(name => [{ headers: { [name]: '1' } }, /must not set the header/] as const),
     ...['AuthSession=x', 'AuthSession', ' AuthSession =x; Path=/', '"AuthSession"=x',
       'a=b, AuthSession=x'].map(cookie => (
