@@ -15,6 +15,12 @@ interface Tally {
 }
 
 const latencyBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60]
+/** The status codes of this server. Functions of design documents may choose others, which are counted together. */
+const knownCodes = new Set([
+  200, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 416, 417,
+  429, 499, 500, 501, 503, 507,
+])
+const otherCode = 0
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'COPY', 'OPTIONS'])
 
 export class RequestMetrics {
@@ -56,12 +62,14 @@ export class RequestMetrics {
     const key = `${method} ${request.route}`
     let codes = this.#tallies.get(key)
     if (codes === undefined) this.#tallies.set(key, codes = new Map())
-    let tally = codes.get(request.status)
+    const code = knownCodes.has(request.status) ? request.status : otherCode
+    let tally = codes.get(code)
     if (tally === undefined) {
       tally = {
-        route: request.route, method, code: String(request.status), latencyLabels: { route: request.route }, count: 0,
+        route: request.route, method, code: code === otherCode ? 'other' : String(code),
+        latencyLabels: { route: request.route }, count: 0,
       }
-      codes.set(request.status, tally)
+      codes.set(code, tally)
     }
     return tally
   }

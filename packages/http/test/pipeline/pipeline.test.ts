@@ -272,6 +272,15 @@ describe('request pipeline', () => {
     expect(value('sectional_http_request_seconds_count', 'document')).to.equal(3)
     expect(value('sectional_http_requests_in_flight')).to.equal(0)
   })
+
+  it('counts the status codes that functions choose together, and those of the server alone', async () => {
+    const shows = { s: 'function (doc, req) { return { code: Number(req.query.code) } }' }
+    await node.put('/db/_design/d', { shows })
+    for (const code of [200, 299, 404, 599, 418]) await node.get(`/db/_design/d/_show/s?code=${code}`)
+    const samples = await node.runtime.metrics.samples()
+    expect(samples.filter(({ name, labels }) => name === 'sectional_http_requests_total' && labels.route === 'show')
+      .map(({ labels, value }) => [labels.code, value])).to.deep.equal([['200', 1], ['other', 3], ['404', 1]])
+  })
 })
 
 async function* pieces(): AsyncGenerator<Uint8Array> {
