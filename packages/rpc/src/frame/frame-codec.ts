@@ -46,6 +46,8 @@ const kindLast = 3
 const kindBytes = 1
 const tagBytes = 16
 const recordHeadBytes = 8
+/** Most fragments of one message. Nodes send 65 at most. Each needs memory of its own, however short it is. */
+const fragmentsMax = 1024
 /** Bytes that a frame has in addition to its body. */
 export const frameOverheadBytes = kindBytes + tagBytes
 
@@ -180,6 +182,7 @@ export class FrameDecoder {
     if (this.#fragmentBytes > this.#limits.maxMessageBytes + recordHeadBytes) {
       throw new ProtocolError('a message in fragments is over the limit')
     }
+    if (this.#fragments.length === fragmentsMax) throw new ProtocolError('a message has too many fragments')
     this.#fragments.push(body)
   }
 

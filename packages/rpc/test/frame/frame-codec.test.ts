@@ -53,6 +53,19 @@ describe('frames', () => {
     assert.throws(() => frames.forEach(frame => decoder.decode(frame)), /over the limit/)
   })
 
+  it('refuse a message in more fragments than a node sends, however short they are', () => {
+    const large = { frameBytes: 64, maxMessageBytes: 1_000_000 }
+    const sent = (count: number): readonly Uint8Array[] =>
+      framesOf([message(Buffer.of(1), Buffer.alloc(64 * count - 9))], new FrameEncoder(key, large))
+    const most = sent(1024)
+    const decoder = new FrameDecoder(key, large)
+    assert.equal(most.length, 1024)
+    assert.equal(most.flatMap(frame => decoder.decode(frame)).length, 1)
+    const another = new FrameDecoder(key, large)
+    assert.throws(() => sent(1025).forEach(frame => another.decode(frame)),
+      new ProtocolError('a message has too many fragments'))
+  })
+
   it('refuse frames over the limit', () => {
     const [frame] = framesOf(
       [message(Buffer.of(1), Buffer.alloc(500))], new FrameEncoder(key, { ...limits, frameBytes: 1000 }),
