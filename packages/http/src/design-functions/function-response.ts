@@ -31,6 +31,10 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e]*$/
 const base64Text = /^[A-Za-z0-9+/]*={0,2}$/
 
+export function isHeader(name: string, value: string): boolean {
+  return headerName.test(name) && headerValue.test(value)
+}
+
 /** A response object whose members are checked. */
 export interface FunctionResponse {
   /** Status code; undefined when the function sets none. */

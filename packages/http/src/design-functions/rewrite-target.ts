@@ -8,6 +8,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { Services } from '../services/services.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
+import { isHeader } from './function-response.ts'
 import { insecureRule, type RewrittenPath } from './rewrite-rules.ts'
 import { RewrittenExchange } from '../request/rewritten-exchange.ts'
 import { virtualHostPath } from '../request/virtual-hosts.ts'
@@ -92,6 +93,10 @@ function headersOf(
     const name = given.toLowerCase()
     if (isReserved(name, options)) {
       throw new FunctionError(500, 'rewrite_error', `A rewrite must not set the header ${JSON.stringify(given)}.`)
+    }
+    if (!isHeader(given, value)) {
+      const reason = `A rewrite must not set a header with the name ${JSON.stringify(given)} and this value.`
+      throw new FunctionError(500, 'rewrite_error', reason)
     }
     all[name] = value
   }

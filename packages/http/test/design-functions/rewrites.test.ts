@@ -225,6 +225,21 @@ describe('_rewrite', () => {
       assert.equal((await rewrite('() => "_show/f"', '/')).json.name, 'admin')
     })
 
+    it('and no headers that a client could not send', async () => {
+      await node.put('/db/_security', { members: { roles: [] }, admins: { roles: ['_admin'] } })
+      const lines = node.log.lines.length
+      const impossible = [['X-CouchDB-WWW-Authenticate', 'a\r\nb: c'], ['X-Mine', '\0'], ['a\r\nb', 'c']] as const
+      for (const [name, value] of impossible) {
+        const headers = JSON.stringify({ [name]: value })
+        const source = `() => ({ path: "../../_purge", method: "POST", headers: ${headers} })`
+        const answer = await rewrite(source, '/', 'GET', undefined, anonymous)
+        assert.deepEqual(errorOf(answer), [
+          500, 'rewrite_error', `A rewrite must not set a header with the name ${JSON.stringify(name)} and this value.`,
+        ])
+      }
+      assert(node.log.lines.slice(lines).every(({ level }) => level !== 'warn'))
+    })
+
     it('and the path that the client asked for cannot be made up', async () => {
       const { json } = await rewrite([{ from: 'a', to: '_show/f' }], '/a', 'GET', undefined, {
         'x-couchdb-requested-path': '/made/up',
