@@ -179,8 +179,12 @@ export class IndexContent {
   async #apply(page: readonly ChangeRow[], signal: AbortSignal): Promise<void> {
     const { store: { store }, turns: { background: turns } } = this.#parts
     const rows = lastOfEach(page)
+    // Documents that are mapped together. When they were too many, the function has run in vain for the last ones.
+    let most = rows.length
     for (let at = 0; at < rows.length;) {
-      const mapped = await mapDocuments(this.#indexer, this.definition, rows.slice(at), signal)
+      const asked = rows.slice(at, at + most)
+      const mapped = await mapDocuments(this.#indexer, this.definition, asked, signal)
+      most = mapped.length < asked.length ? mapped.length : 2 * most
       for (const end = at + mapped.length; at < end;) {
         const left = mapped.slice(at - end)
         const documents = await documentChanges(store, this.keys, left, this.#isFirstScan, turns)
