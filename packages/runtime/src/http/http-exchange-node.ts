@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { asBuffer } from '@sectional/core'
 import { BodyWatch } from './body-pace.ts'
+import { BodyPieces } from './body-pieces.ts'
 import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
@@ -291,14 +292,14 @@ function arrivingBody(
   request: IncomingMessage, limitBytes: number, admit: ((bytes: number) => void) | undefined,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const pieces = new BodyPieces()
     let length = 0
     let discarded = 0
     const take = (chunk: Buffer): void => {
       length += chunk.length
       if (length > limitBytes) throw bodyTooLarge(limitBytes)
       admit?.(chunk.length)
-      chunks.push(chunk)
+      pieces.add(chunk)
     }
     const discard = (chunk: Buffer): void => {
       discarded += chunk.length
@@ -309,12 +310,12 @@ function arrivingBody(
       try {
         use(chunk)
       } catch (error) {
-        chunks.length = 0
+        pieces.clear()
         use = discard
         reject(error as Error)
       }
     })
-    request.on('end', () => resolve(chunks.length === 1 ? chunks[0] as Buffer : Buffer.concat(chunks)))
+    request.on('end', () => resolve(pieces.bytes()))
     request.on('error', () => reject(new ClientGoneError()))
     request.on('close', () => { if (!request.complete) reject(new ClientGoneError()) })
   })

@@ -3,6 +3,8 @@ import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import { ClientGoneError } from '../../src/http/http-listener.ts'
 import type { HttpExchange, HttpServer } from '../../src/http/http-listener.ts'
@@ -70,6 +72,33 @@ describe('NodeHttpListener', () => {
     await once(socket, 'close')
     return received
   }
+
+  it('needs little more memory than the bytes of a body, however short the pieces are', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const count = 200_000
+    const arrived = Promise.withResolvers<void>()
+    let bytes = 0
+    const server = await listener.listen({ host: '127.0.0.1', port: 0 }, async exchange => {
+      const body = await exchange.readBody(2 * count, more => { if ((bytes += more) === count) arrived.resolve() })
+      exchange.send(200, {}, String(body.length))
+    })
+    const socket = connect(server.address.port, server.address.host)
+    let received = ''
+    socket.on('data', data => { received += data })
+    const pieces = '1\r\nx\r\n'.repeat(count)
+    collect()
+    const before = process.memoryUsage()
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n')
+    socket.write(pieces)
+    await arrived.promise
+    collect()
+    const after = process.memoryUsage()
+    expect(after.heapUsed + after.external - before.heapUsed - before.external).to.be.below(50 * count)
+    socket.write('0\r\n\r\n')
+    await once(socket, 'close')
+    expect(received).to.match(new RegExp(`^HTTP/1.1 200 [^]*${count}$`))
+  })
 
   /** Runs `ask`, which makes one request; resolves when the handler has finished with it. */
   async function handled(
