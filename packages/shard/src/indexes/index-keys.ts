@@ -99,7 +99,7 @@ export function readPlace(place: string): RowPlace {
   const at = idEnd + part.length
   const first = place.charCodeAt(at)
   return {
-    key: unescaped(place.slice(0, keyEnd)),
+    key: unescapedKey(place.slice(0, keyEnd)),
     id: unescaped(place.slice(keyEnd + part.length, idEnd)),
     number: first < smallNumbers ? first : readKeyWord(place, at + 1),
   }
@@ -107,7 +107,7 @@ export function readPlace(place: string): RowPlace {
 
 /** Returns the key of a place. */
 export function placeKey(place: string): string {
-  return unescaped(place.slice(0, place.indexOf(part)))
+  return unescapedKey(place.slice(0, place.indexOf(part)))
 }
 
 /** Returns the least text that is greater than a place. */
@@ -148,6 +148,19 @@ function escapedKey(key: string): string {
     const byte = key.charCodeAt(at)
     bytes[length++] = byte
     if (byte === 0) bytes[length++] = 1
+  }
+  return bytes.toString('latin1', 0, length)
+}
+
+function unescapedKey(text: string): string {
+  if (text.length <= shortKeyLength) return unescaped(text)
+  const bytes = Buffer.from(text, 'latin1')
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    bytes[length++] = byte
+    // A 01 follows.
+    if (byte === 0) at++
   }
   return bytes.toString('latin1', 0, length)
 }
