@@ -30,6 +30,11 @@ describe('the response object of a function', () => {
       { 'Content-Type': 'c/d' })
   })
 
+  it('may set cookies of its own, and let other origins read it', () => {
+    const headers = { 'Set-Cookie': 'a=b', 'Access-Control-Allow-Origin': 'http://a.example' }
+    assert.deepEqual(readResponse({ headers }).headers, headers)
+  })
+
   const refused: readonly (readonly [value: unknown, reason: RegExp])[] = [
     [undefined, /must return a text or a response object/], [null, /must return/], [7, /must return/],
     [['x'], /must return/],
