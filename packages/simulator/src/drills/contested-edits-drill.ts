@@ -4,6 +4,7 @@
  * random faults rarely meet: a decision without an answer, two deciders, and a stand-in that has missed the parent.
  */
 import { formatRange } from '@sectional/core'
+import type { ShardId } from '@sectional/core'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import type { Findings } from '../checkers/final-state.ts'
 import { checkHistory } from '../history/index.ts'
@@ -14,6 +15,7 @@ import type { ShardRoles } from './shard-roles.ts'
 
 interface Contest {
   readonly context: DrillContext
+  readonly shard: ShardId
   /** The range of the documents, as nodes show it. */
   readonly range: string
   readonly roles: ShardRoles
@@ -46,6 +48,7 @@ const caughtUpMsMax = 30_000
 const caughtUpPollMs = 100
 /** The generation of the revisions that the decider misses while it catches up. */
 const missedGeneration = 3
+const storeCall = { timeoutMs: 10_000 }
 
 /** Edits get their answers according to the rules of `history/`, whichever replica decides them. */
 export async function contestedEditsDrill(context: DrillContext): Promise<Findings> {
@@ -75,10 +78,10 @@ async function contestOf(context: DrillContext, course: (typeof courses)[number]
 /** Makes documents of one shard. Returns undefined when few ids are in it. */
 async function prepare(context: DrillContext, count: number): Promise<Contest | undefined> {
   const { world } = context
-  const { ids, roles, shard: { range } } = await pickShard(context, count)
+  const { ids, roles, shard } = await pickShard(context, count)
   const made = new Map<string, string>()
   const contest = {
-    context, range: formatRange(range), roles, edits: [], excluded: new Map<string, string>(), documents: made,
+    context, shard, range: formatRange(shard.range), roles, edits: [], excluded: new Map<string, string>(), documents: made,
   }
   for (const id of ids) {
     const { status, body } = await edit(contest, roles.decider, id, null, 'first')
@@ -239,9 +242,45 @@ async function isCatchingUp({ context: { database, world }, range, roles: { deci
   return replicas.find(replica => replica.range === range)?.catching_up ?? true
 }
 
+/**
+ * The decider lacks revisions that the other replicas have, and fails when it has reported a conflict for that reason.
+ * Nobody else edits these revisions.
+ */
+async function brokenReview(contest: Contest): Promise<Findings> {
+  const { context: { dice, world }, documents, roles: { decider, standIn, third }, shard } = contest
+  const node = world.node(decider)
+  const others = world.nodes.map(({ number }) => number).filter(number => number !== decider)
+  const breaks = dice.pick([
+    () => world.crash(decider),
+    () => world.pause(decider),
+    () => { for (const other of others) world.kill(decider, other) },
+  ])
+  const findings: string[] = []
+  for (const [id, first] of documents) {
+    const replicas = [standIn, third].map(number => world.moments.replicaOf(world.node(number), shard))
+    if (!node.running || node.paused || replicas.includes(undefined)) break
+    const path = { start: 2, ids: [dice.hash(), first.slice(2)] }
+    const body = new Uint8Array(Buffer.from('{"v":"copied"}'))
+    for (const replica of replicas) {
+      await replica!.storeRevisions({ revisions: [{ id, path, deleted: false, body }], revsLimit: 1000 }, storeCall)
+    }
+    const parent = `2-${path.ids[0]}`
+    contest.edits.push({
+      label: `a copy on node ${standIn} and ${third}`, document: id, startMs: world.nowMs, endMs: world.nowMs,
+      outcome: 'done', parent: first, content: 'copied', deleted: false, revision: parent, grafted: true,
+      ancestors: [first], exclusive: false, kept: true, copies: 0,
+    })
+    world.moments.onceDecided(node, breaks, 'conflict')
+    const { status } = await edit(contest, third, id, parent, 'after the copy')
+    if (status === 409) findings.push(`an edit of ${id} ${parent}, which nobody else has edited, was answered 409`)
+    world.moments.cancel()
+  }
+  return findings
+}
+
 const courses = [
   silentDecider, twoDeciders, lateDecider, staleStandIn, missedNotice, brokenAnswer, returnAlone, parentAway,
-  missedAgain,
+  missedAgain, brokenReview,
 ] as const
 
 /** Waits until the decider, if it runs, is linked to the nodes. */

@@ -1,5 +1,5 @@
 import { shardKey } from '@sectional/core'
-import type { ShardId, ShardReplica } from '@sectional/core'
+import type { EditOutcome, ShardId, ShardReplica } from '@sectional/core'
 import type { NodeObserver, SimulatedNode } from './simulated-node.ts'
 import { withChanges } from './with-changes.ts'
 
@@ -13,7 +13,7 @@ const pullRequest = 'anti-entropy-pull'
 export class CriticalMoments implements NodeObserver {
   /** Keys of the shards whose checkpoints a drill has made false. */
   readonly falsified = new Set<string>()
-  readonly #waiting = new Map<SimulatedNode, () => void>()
+  readonly #waiting = new Map<SimulatedNode, { readonly kind: EditOutcome['kind']; readonly act: () => void }>()
   #acknowledged: ((node: SimulatedNode) => void) | undefined
   #leading: ((node: SimulatedNode) => void) | undefined
   #examined = 0
@@ -26,9 +26,9 @@ export class CriticalMoments implements NodeObserver {
   readonly #watched = new WeakMap<ShardReplica, ShardReplica>()
   readonly #replicas = new Map<string, ShardReplica>()
 
-  /** `act` is called once, at the next edit that a replica of the node decides. */
-  onceDecided(node: SimulatedNode, act: () => void): void {
-    this.#waiting.set(node, act)
+  /** `act` is called once, when a replica of the node decides an edit with this outcome the next time. */
+  onceDecided(node: SimulatedNode, act: () => void, kind: EditOutcome['kind'] = 'updated'): void {
+    this.#waiting.set(node, { kind, act })
   }
 
   /** `act` is called once, with the node whose replica has just sent the first page of documents or changes. */
@@ -101,10 +101,10 @@ export class CriticalMoments implements NodeObserver {
     const watched = withChanges<ShardReplica>(replica, {
       updateDocuments: async (request, context) => {
         const reply = await replica.updateDocuments(request, context)
-        const act = this.#waiting.get(node)
-        if (act !== undefined && reply.kind === 'decided' && reply.outcomes.some(({ kind }) => kind === 'updated')) {
+        const waiting = this.#waiting.get(node)
+        if (reply.kind === 'decided' && reply.outcomes.some(({ kind }) => kind === waiting?.kind)) {
           this.#waiting.delete(node)
-          act()
+          waiting!.act()
         }
         return reply
       },
