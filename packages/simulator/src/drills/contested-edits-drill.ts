@@ -49,6 +49,8 @@ const caughtUpPollMs = 100
 /** The generation of the revisions that the decider misses while it catches up. */
 const missedGeneration = 3
 const storeCall = { timeoutMs: 10_000 }
+/** About the time from a decider's conflict to the end of its examination. */
+const examinedMs = 5
 
 /** Edits get their answers according to the rules of `history/`, whichever replica decides them. */
 export async function contestedEditsDrill(context: DrillContext): Promise<Findings> {
@@ -81,7 +83,8 @@ async function prepare(context: DrillContext, count: number): Promise<Contest | 
   const { ids, roles, shard } = await pickShard(context, count)
   const made = new Map<string, string>()
   const contest = {
-    context, shard, range: formatRange(shard.range), roles, edits: [], excluded: new Map<string, string>(), documents: made,
+    context, shard, range: formatRange(shard.range), roles, edits: [], excluded: new Map<string, string>(),
+    documents: made,
   }
   for (const id of ids) {
     const { status, body } = await edit(contest, roles.decider, id, null, 'first')
@@ -243,8 +246,8 @@ async function isCatchingUp({ context: { database, world }, range, roles: { deci
 }
 
 /**
- * The decider lacks revisions that the other replicas have, and fails when it has reported a conflict for that reason.
- * Nobody else edits these revisions.
+ * The decider lacks revisions that the other replicas have, and fails while a conflict is examined that it has reported
+ * for that reason. Nobody else edits these revisions.
  */
 async function brokenReview(contest: Contest): Promise<Findings> {
   const { context: { dice, world }, documents, roles: { decider, standIn, third }, shard } = contest
@@ -270,7 +273,8 @@ async function brokenReview(contest: Contest): Promise<Findings> {
       outcome: 'done', parent: first, content: 'copied', deleted: false, revision: parent, grafted: true,
       ancestors: [first], exclusive: false, kept: true, copies: 0,
     })
-    world.moments.onceDecided(node, breaks, 'conflict')
+    const fail = (): void => { world.queue.schedule(dice.between(0, examinedMs), 'the decider fails', breaks) }
+    world.moments.onceDecided(node, fail, 'conflict')
     const { status } = await edit(contest, third, id, parent, 'after the copy')
     if (status === 409) findings.push(`an edit of ${id} ${parent}, which nobody else has edited, was answered 409`)
     world.moments.cancel()

@@ -5,6 +5,7 @@ import { brokenListDrill } from './broken-list-drill.ts'
 import { compactionDrill } from './compaction-drill.ts'
 import { contestedEditsDrill } from './contested-edits-drill.ts'
 import { cutOffPurgeDrill } from './cut-off-purge-drill.ts'
+import { droppedShardsDrill } from './dropped-shards-drill.ts'
 import { falseCheckpointDrill } from './false-checkpoint-drill.ts'
 import { fullDiskDrill } from './full-disk-drill.ts'
 import { knownMetadataDrill } from './known-metadata-drill.ts'
@@ -39,6 +40,7 @@ export const drills: Readonly<Record<string, Drill>> = {
   'repaired-by-reads': readRepairDrill, 'tokens-hold': tokenDrill, 'newest-locals': localDocumentDrill,
   'known-after-start': knownMetadataDrill, 'promise-first': promisedDeletionDrill, 'users-served': usersDrill,
   'feeds-follow': slowFeedsDrill, 'branches-limited': branchLimitDrill, 'bodies-removed': compactionDrill,
+  'dropped-cleared': droppedShardsDrill,
   // It must be the last one: checkpoints are false afterwards.
   'digests-compared': falseCheckpointDrill,
 }

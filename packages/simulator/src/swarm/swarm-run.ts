@@ -114,7 +114,7 @@ const lostSeedShare = 0.8
 const drillShares: Readonly<Record<string, number>> = {
   'contested-edits': 0.3, 'repaired-by-reads': 0.06, 'tokens-hold': 0.06, 'newest-locals': 0.1,
   'known-after-start': 0.06, 'promise-first': 0.06, 'users-served': 0.06, 'feeds-follow': 0.06,
-  'branches-limited': 0.02, 'bodies-removed': 0.06,
+  'branches-limited': 0.02, 'bodies-removed': 0.06, 'dropped-cleared': 0.06,
 }
 /** Drills after which databases with few replicas may lack writes. */
 const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes', 'fresh-while-filled'])
