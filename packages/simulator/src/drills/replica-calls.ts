@@ -296,7 +296,7 @@ export class ReplicaCalls {
     const purge = (paths: readonly RevisionPath[]): Promise<unknown> =>
       replica.purgeDocuments({ purges: [{ uuid: `purge${dice.seed()}`, id, paths }] }, context)
     // Two calls that purge parts of one document at the same time.
-    return branches.length > 2
+    return branches.length > 1 && dice.chance(0.7)
       ? Promise.all([purge(branches.slice(0, 1)), purge(branches.slice(1))]) : purge(branches)
   }
 }
