@@ -197,10 +197,10 @@ export class RecordedOperations {
         const does = operation.kind === 'create-database' ? 'create' : 'delete'
         return operation.outcome === 'done' ? { ...certain, does } : { ...of, endMs: Infinity, does, certain: false }
       }
-      if (operation.kind === 'create-database' && operation.status === 412) return { ...certain, does: 'see' }
       if (operation.databaseMissing) return mayHide(operation, deletions) ? [] : { ...certain, does: 'miss' }
+      const isShown = operation.outcome === 'done' || (operation.kind === 'create-database' && operation.status === 412)
       // A node that is cut off may still show a database that was deleted.
-      return operation.outcome === 'done' && operation.calm ? { ...certain, does: 'see' } : []
+      return isShown && operation.calm ? { ...certain, does: 'see' } : []
     })
     const finals = restMs === undefined ? [] : [...names].map((name): NameRequest => ({
       name, label: `the list of databases at rest, at ${restMs} ms,`, startMs: restMs, endMs: restMs, certain: true,
