@@ -1,4 +1,4 @@
-import type { DocumentRevision, RevisionPath, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
+import type { DocumentRevision, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
 import { documentLeavesMax, isPurged, noRivals, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
 import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
@@ -66,8 +66,7 @@ class RevisionsMerge {
     const { tree: merged, result } = this.#tree.merge(path, { deleted, bodyKey })
     if (this.#external && result === 'new-branch' && merged.leafNodes().length > documentLeavesMax) return 'refused'
     const added = attempt !== undefined && result !== 'new-leaf'
-      && (this.#wasReplaced(path) || hasRival(revision, this.#tree, merged, this.#draft.document(id)))
-      ? 'rival' : 'stored'
+      && hasRival(revision, this.#tree, merged, this.#draft.document(id)) ? 'rival' : 'stored'
     const completed = this.#external && result === 'internal' ? merged.withBody(path, bodyKey) : null
     const tree = completed ?? merged
     if (tree === this.#tree) return added
@@ -78,15 +77,6 @@ class RevisionsMerge {
       this.#drafted = true
     }
     return added
-  }
-
-  /**
-   * Returns whether the revision was replaced before the call. The replica then no longer knows which attempt made it,
-   * so that it may be an equal edit by another decider.
-   */
-  #wasReplaced({ start, ids: [hash] }: RevisionPath): boolean {
-    const name = `${start}-${hash}`
-    return this.#before.has(name) && !this.#before.isLeaf(name)
   }
 
   /** Completes the last document. */

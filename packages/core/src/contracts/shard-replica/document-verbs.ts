@@ -154,9 +154,8 @@ export interface StoreRevisionsRequest {
 export interface StoreRevisionsReply {
   /**
    * Indexes in the request's `revisions` of the revisions that are stored but rival with an earlier one: their parent
-   * has another child (a revision without a parent: the document has another root), another attempt made the same leaf,
-   * or the revision was replaced before this call, so that its attempt is not known any more. Only revisions with an
-   * `attempt` are listed.
+   * has another child (a revision without a parent: the document has another root), or another attempt made the same
+   * leaf. Only revisions with an `attempt` are listed.
    */
   readonly rivals: readonly number[]
   /**
