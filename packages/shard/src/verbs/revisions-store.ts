@@ -1,4 +1,4 @@
-import type { DocumentRevision, RevisionPath, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
+import type { DocumentRevision, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
 import { documentLeavesMax, isPurged, noRivals, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
 import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
@@ -66,8 +66,7 @@ class RevisionsMerge {
     const { tree: merged, result } = this.#tree.merge(path, { deleted, bodyKey })
     if (this.#external && result === 'new-branch' && merged.leafNodes().length > documentLeavesMax) return 'refused'
     const added = attempt !== undefined && result !== 'new-leaf'
-      && (this.#replacedAnother(id, path, attempt) || hasRival(revision, this.#tree, merged, this.#draft.document(id)))
-      ? 'rival' : 'stored'
+      && hasRival(revision, this.#tree, merged, this.#draft.document(id)) ? 'rival' : 'stored'
     const completed = this.#external && result === 'internal' ? merged.withBody(path, bodyKey) : null
     const tree = completed ?? merged
     if (tree === this.#tree) return added
@@ -78,14 +77,6 @@ class RevisionsMerge {
       this.#drafted = true
     }
     return added
-  }
-
-  /** Returns whether the revision is known to be of another attempt, and was replaced before the call. */
-  #replacedAnother(id: string, { start, ids: [hash] }: RevisionPath, attempt: number): boolean {
-    const name = `${start}-${hash}`
-    if (!this.#before.has(name) || this.#before.isLeaf(name)) return false
-    const known = this.#draft.replacedAttempt(id, name)
-    return known !== undefined && known !== attempt
   }
 
   /** Completes the last document. */

@@ -45,9 +45,6 @@ export interface DraftBase {
   partition(partition: string): PartitionInfo
   /** Returns how many records a body takes after its first one. */
   bodyChunks(sequence: number): number
-  /** Returns the attempt that made a replaced revision; undefined when it is not known. */
-  replacedAttempt(id: string, revision: string): number | undefined
-  noteReplaced(id: string, revision: string, attempt: number | undefined): void
 }
 
 const noBytes = new Uint8Array(0)
@@ -153,11 +150,6 @@ export class WriteDraft {
   document(id: string): DocumentView | undefined {
     if (this.#removed.has(id)) return undefined
     return this.#documents.get(id) ?? this.#base.document(id)
-  }
-
-  /** Returns the attempt that made a replaced revision; undefined when it is not known. */
-  replacedAttempt(id: string, revision: string): number | undefined {
-    return this.#base.replacedAttempt(id, revision)
   }
 
   /** The sequence that the next call of `putRevision` will use. */
@@ -283,14 +275,10 @@ export class WriteDraft {
   }
 
   #put(id: string, tree: RevisionTree): DraftDocument {
-    const before = this.document(id)
     let document = this.#documents.get(id)
     if (document === undefined) {
       document = new DraftDocument(this.#removed.has(id) ? undefined : this.#base.document(id), tree)
       this.#documents.set(id, document)
-    }
-    for (const { attempt, revision } of before?.leaves ?? []) {
-      if (!tree.isLeaf(revision)) this.#base.noteReplaced(id, revision, attempt)
     }
     document.tree = tree
     document.sequence = ++this.#state.sequence
