@@ -220,11 +220,18 @@ describe('a function reaches nothing outside of its isolate', () => {
 
   it('no rows, formats or parts of another call', async () => {
     const keep = '() => { globalThis.kept = [send, getRow]; send("mine"); return String(getRow()) }'
-    const use = '() => { kept[0]("late"); return String(kept[1]()) }'
+    const use = '() => { if (!globalThis.kept) return "replaced"; kept[0]("late"); return String(kept[1]()) }'
     const of = (source: string) => functionOf(source, 'keeper')
-    await opened.respond(of(keep), { argumentList: '[]', rows: ['"first"', '"second"'] })
-    expect(await opened.respond(of(use), { argumentList: '[]', rows: ['"own"'] }))
-      .to.deep.equal({ kind: 'value', json: '{"headers":{},"body":"lateown"}' })
+    const callBoth = async () => {
+      await opened.respond(of(keep), { argumentList: '[]', rows: ['"first"', '"second"'] })
+      return opened.respond(of(use), { argumentList: '[]', rows: ['"own"'] })
+    }
+    let outcome = await callBoth()
+    // On a busy machine the isolate may have been replaced between the calls.
+    for (let left = 5; left > 0 && 'json' in outcome && outcome.json.includes('replaced'); left--) {
+      outcome = await callBoth()
+    }
+    expect(outcome).to.deep.equal({ kind: 'value', json: '{"headers":{},"body":"lateown"}' })
     expect((await opened.call(of('() => kept[1]()'), ['[]']))[0]).to.deep.include({ kind: 'error' })
   })
 
