@@ -1,4 +1,4 @@
-import type { ApiError, UpdateDocumentsRequest } from '@sectional/core'
+import type { ApiError, DocumentRevision, UpdateDocumentsRequest } from '@sectional/core'
 import { expect } from 'chai'
 import type { Coordinator, WriteOutcome } from '../../src/contracts/coordinator.ts'
 import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
@@ -193,9 +193,15 @@ describe('the outcome of an edit', () => {
     async function returned(first: Edit): Promise<{ readonly world: ReplicaWorld; readonly a: Coordinator }> {
       const world = new ReplicaWorld()
       world.isolate('a')
-      const coordinator = world.coordinator('b')
-      await coordinator.updateDocuments(world.db, [first], { w: 2 }, request())
-      await coordinator.updateDocuments(world.db, [edit('x', revisionOf(first), { v: 2 })], { w: 2 }, request())
+      await world.coordinator('b').updateDocuments(world.db, [first], { w: 2 }, request())
+      return replaced(world, first)
+    }
+
+    async function replaced(
+      world: ReplicaWorld, first: Edit,
+    ): Promise<{ readonly world: ReplicaWorld; readonly a: Coordinator }> {
+      const second = edit('x', revisionOf(first), { v: 2 })
+      await world.coordinator('b').updateDocuments(world.db, [second], { w: 2 }, request())
       world.heal()
       for (const node of ['b', 'c']) world.faults.set(node, { kind: 'hang' })
       const a = world.coordinator('a')
@@ -213,10 +219,25 @@ describe('the outcome of an edit', () => {
       )
     })
 
-    it('is accepted, but no success, when a majority stores it that could not be read before', async () => {
+    const unreadable: Fault = { kind: 'fail', code: 'overloaded', verbs: ['openDocument'] }
+
+    it('is unknown when a majority that could not be read before has replaced an equal edit', async () => {
       const first = edit('x', null, { equal: true })
       const { world, a } = await returned(first)
-      const unreadable: Fault = { kind: 'fail', code: 'overloaded', verbs: ['openDocument'] }
+      for (const node of ['b', 'c']) world.faults.set(node, unreadable)
+      expect(await outcomeOf(a.updateDocuments(world.db, [first], { w: 2 }, request()))).to.equal(503)
+    })
+
+    it('is accepted, but no success, when such a majority does not know who made the equal edit', async () => {
+      const first = edit('x', null, { equal: true })
+      const world = new ReplicaWorld()
+      world.isolate('a')
+      const path = { start: 1, ids: [first.revisionHash] } as const
+      const revision: DocumentRevision = { id: 'x', path, deleted: false, body: first.body }
+      for (const node of ['b', 'c'] as const) {
+        await world.store(node).storeRevisions({ revisions: [revision], revsLimit: 1000 }, plainCall)
+      }
+      const { a } = await replaced(world, first)
       for (const node of ['b', 'c']) world.faults.set(node, unreadable)
       expect(await outcomeOf(a.updateDocuments(world.db, [first], { w: 2 }, request()))).to.deep.include(
         { kind: 'written', accepted: true },

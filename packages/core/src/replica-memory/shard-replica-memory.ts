@@ -106,8 +106,9 @@ export class MemoryShardReplica implements ShardReplica {
     this.blobs.require(request.revisions)
     const before = this.#state.sequence
     const { revisions, revsLimit, external = false } = request
+    const trees = new Map(revisions.map(({ id }) => [id, this.#state.tree(id)]))
     const results = this.#stemmed(revisions, revsLimit, () =>
-      revisions.map(revision => this.#storeRevision(revision, external)))
+      revisions.map(revision => this.#storeRevision(revision, external, trees.get(revision.id)!)))
     const having = (wanted: string): number[] => [...results.keys()].filter(index => results[index] === wanted)
     const [rivals, refused] = [having('rival'), having('refused')]
     for (const local of request.locals ?? []) {
@@ -351,8 +352,14 @@ export class MemoryShardReplica implements ShardReplica {
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
-  /** Merges one revision, unless it was purged or is one branch too many (`StoreRevisionsReply`). */
-  #storeRevision(revision: DocumentRevision, external: boolean): 'purged' | 'refused' | 'rival' | 'stored' {
+  /**
+   * Merges one revision, unless it was purged or is one branch too many (`StoreRevisionsReply`).
+   *
+   * @param before the tree of the document before the call
+   */
+  #storeRevision(
+    revision: DocumentRevision, external: boolean, before: RevisionTree,
+  ): 'purged' | 'refused' | 'rival' | 'stored' {
     const { id, path, purges, attempt } = revision
     const name = `${path.start}-${path.ids[0]}`
     if (!external && isPurged(this.#purgesOf(id), name, purges)) return 'purged'
@@ -360,7 +367,8 @@ export class MemoryShardReplica implements ShardReplica {
     const added = this.#state.tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
     if (external && added.result === 'new-branch' && leaves >= documentLeavesMax) return 'refused'
     const stored = this.#attempts.get(`${id}/${name}`)
-    const known = this.#state.tree(id).isLeaf(name) && stored !== undefined && stored !== attempt
+    const isKnown = this.#state.tree(id).isLeaf(name) || (before.has(name) && !before.isLeaf(name))
+    const known = isKnown && stored !== undefined && stored !== attempt
     this.#merge(revision, external)
     return attempt !== undefined && added.result !== 'new-leaf' && (known || added.tree.hasSibling(path))
       ? 'rival' : 'stored'

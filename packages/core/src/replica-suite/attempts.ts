@@ -116,13 +116,15 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.leaves('a'), ['3-e', '3-d'])
     })
 
-    it('are leaves that another attempt made, but not revisions that are stored again or are replaced', async () => {
+    it('are revisions of other attempts, also replaced ones, but not those that are stored again', async () => {
       const made = (attempt: number) => ({ ...revision('a', 2, ['b', 'a']), attempt })
       assert.deepEqual(await store(made(1)), [])
       assert.deepEqual(await store(made(1)), [])
       assert.deepEqual(await store(made(2)), [0])
       await store(revision('a', 3, ['c', 'b', 'a']))
       assert.deepEqual(await store(made(1)), [])
+      assert.deepEqual(await store(made(2)), [0])
+      assert.deepEqual(await store(revision('a', 2, ['b', 'a'])), [])
       assert.deepEqual(await fixture.leaves('a'), ['3-c'])
     })
 

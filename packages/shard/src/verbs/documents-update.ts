@@ -32,16 +32,17 @@ function decideEdit(draft: WriteDraft, edit: DocumentEdit, partitionBytesMax: nu
   const path = ancestor === null
     ? { start: 1, ids: [hash] }
     : { start: ancestor.generation + 1, ids: [hash, ancestor.hash] }
+  const name = `${path.start}-${hash}`
   const { tree, result } = before.merge(path, { deleted, bodyKey: draft.nextSequence })
   // When stemming has split the tree, an edit can make a revision that the tree already contains.
   if (result === 'internal') draft.putAncestry(id, tree)
-  else draft.putRevision(id, tree, { body, ...editedAttachments(edit, path.start) }, edit.attempt)
-  const purges = draft.anyPurges ? purgesOf(draft.purges(id), `${path.start}-${hash}`) : []
+  else draft.putRevision(id, tree, name, { body, ...editedAttachments(edit, path.start) }, edit.attempt)
+  const purges = draft.anyPurges ? purgesOf(draft.purges(id), name) : []
   // Return the path before stemming, so that other replicas join the revision to its parent even if it was removed
   // here.
   return {
     kind: 'updated', ...(purges.length > 0 && { purges }),
-    path: ancestor === null ? path : tree.path(`${path.start}-${hash}`) ?? path,
+    path: ancestor === null ? path : tree.path(name) ?? path,
   }
 }
 

@@ -1,7 +1,7 @@
 import type { DocumentRevision, StoreRevisionsReply, StoreRevisionsRequest } from '@sectional/core'
 import { documentLeavesMax, isPurged, noRivals, RevisionTree } from '@sectional/core'
 import { supersedesLocal } from '../records/local-record.ts'
-import type { DocumentView, WriteDraft } from '../writing/write-draft.ts'
+import type { WriteDraft } from '../writing/write-draft.ts'
 import { inIdOrder } from './id-order.ts'
 
 /**
@@ -62,21 +62,33 @@ class RevisionsMerge {
   add(revision: DocumentRevision): 'stored' | 'rival' | 'refused' {
     const { id, path, deleted, body, attachments, attempt } = revision
     if (id !== this.#id) this.#begin(id)
+    const name = `${path.start}-${path.ids[0]}`
     const bodyKey = this.#draft.nextSequence
     const { tree: merged, result } = this.#tree.merge(path, { deleted, bodyKey })
     if (this.#external && result === 'new-branch' && merged.leafNodes().length > documentLeavesMax) return 'refused'
     const added = attempt !== undefined && result !== 'new-leaf'
-      && hasRival(revision, this.#tree, merged, this.#draft.document(id)) ? 'rival' : 'stored'
+      && (this.#isOfAnother(attempt, id, name) || merged.hasSibling(path)) ? 'rival' : 'stored'
     const completed = this.#external && result === 'internal' ? merged.withBody(path, bodyKey) : null
     const tree = completed ?? merged
     if (tree === this.#tree) return added
     this.#tree = tree
     this.#onlyAncestry = result === 'internal' && completed === null
     if (!this.#onlyAncestry) {
-      this.#draft.putRevision(id, tree, { body, ...(attachments && { attachments }) }, attempt)
+      this.#draft.putRevision(id, tree, name, { body, ...(attachments && { attachments }) }, attempt)
       this.#drafted = true
     }
     return added
+  }
+
+  /** Returns whether the revision is known and of another attempt: a leaf, or one that was replaced before the call. */
+  #isOfAnother(attempt: number, id: string, revision: string): boolean {
+    let known: number | undefined
+    if (this.#tree.isLeaf(revision)) {
+      known = this.#draft.document(id)?.leaves.find(leaf => leaf.revision === revision)?.attempt
+    } else if (this.#before.has(revision) && !this.#before.isLeaf(revision)) {
+      known = this.#draft.replacedAttempt(id, revision)
+    }
+    return known !== undefined && known !== attempt
   }
 
   /** Completes the last document. */
@@ -93,16 +105,4 @@ class RevisionsMerge {
     this.#before = this.#tree = this.#draft.document(id)?.tree ?? RevisionTree.empty
     this.#drafted = this.#onlyAncestry = false
   }
-}
-
-/**
- * @param before the tree before the merge, in which a leaf of `document` may have become an ancestor
- * @param document the document as the draft has it, before the merge
- */
-function hasRival(
-  { path, attempt }: DocumentRevision, before: RevisionTree, merged: RevisionTree, document: DocumentView | undefined,
-): boolean {
-  const name = `${path.start}-${path.ids[0]}`
-  const known = before.isLeaf(name) ? document?.leaves.find(leaf => leaf.revision === name) : undefined
-  return (known?.attempt !== undefined && known.attempt !== attempt) || merged.hasSibling(path)
 }

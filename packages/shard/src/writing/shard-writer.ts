@@ -221,6 +221,14 @@ export class ShardWriter implements DraftBase {
     return this.#pending.partitions.get(partition) ?? this.#records.partition(partition)
   }
 
+  replacedAttempt(id: string, revision: string): number | undefined {
+    return this.#records.replaced.of(this.#records.keys.prefix, id, revision)
+  }
+
+  noteReplaced(id: string, revision: string, attempt: number | undefined): void {
+    this.#records.replaced.note(this.#records.keys.prefix, id, revision, attempt)
+  }
+
   timeSpans(): readonly TimeSpan[] {
     return this.#timeSpans ??= this.#records.timeSpans()
   }

@@ -45,12 +45,17 @@ export interface DraftBase {
   partition(partition: string): PartitionInfo
   /** Returns how many records a body takes after its first one. */
   bodyChunks(sequence: number): number
+  /** Returns the attempt that made a replaced revision; undefined when it is not known. */
+  replacedAttempt(id: string, revision: string): number | undefined
+  /** Notes which attempt made a revision that the draft replaces; undefined when it is not known. */
+  noteReplaced(id: string, revision: string, attempt: number | undefined): void
 }
 
 const noBytes = new Uint8Array(0)
 
 interface NewBody {
   readonly sequence: number
+  readonly revision: string
   readonly content: RevisionContent
   readonly stored: StoredBody
   /** The attempt that made the revision (`DocumentEdit.attempt`). */
@@ -152,6 +157,11 @@ export class WriteDraft {
     return this.#documents.get(id) ?? this.#base.document(id)
   }
 
+  /** Returns the attempt that made a replaced revision; undefined when it is not known. */
+  replacedAttempt(id: string, revision: string): number | undefined {
+    return this.#base.replacedAttempt(id, revision)
+  }
+
   /** The sequence that the next call of `putRevision` will use. */
   get nextSequence(): number {
     return this.#state.sequence + 1
@@ -160,12 +170,15 @@ export class WriteDraft {
   /**
    * Adds a revision whose body is stored at `nextSequence`.
    * @param tree the document's tree including the revision
+   * @param revision its name
    * @param attempt the attempt that made the revision (`DocumentEdit.attempt`)
    */
-  putRevision(id: string, tree: RevisionTree, content: RevisionContent, attempt: number | undefined): void {
+  putRevision(
+    id: string, tree: RevisionTree, revision: string, content: RevisionContent, attempt: number | undefined,
+  ): void {
     const document = this.#put(id, tree)
     const stored = storedBody(content)
-    document.bodies.push({ sequence: document.sequence, content, stored, attempt })
+    document.bodies.push({ sequence: document.sequence, revision, content, stored, attempt })
     const chunks = furtherChunks(stored.bytes.length)
     if (chunks > 0) this.#largeBodies.set(document.sequence, chunks)
   }
@@ -424,10 +437,21 @@ export class WriteDraft {
     if (base !== undefined) {
       const kept = new Set(leaves)
       for (const leaf of base.leaves) {
-        if (!kept.has(leaf) && !this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
+        if (kept.has(leaf)) continue
+        this.#base.noteReplaced(id, leaf.revision, leaf.attempt)
+        if (!this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
       }
     }
+    if (draft.bodies.length > 1) this.#noteReplacedInside(id, draft)
     return record
+  }
+
+  /** Notes the revisions that the draft both adds and replaces. */
+  #noteReplacedInside(id: string, { leaves, bodies }: DraftDocument): void {
+    const kept = new Set(leaves.map(leaf => leaf.bodySequence))
+    for (const { sequence, revision, attempt } of bodies) {
+      if (!kept.has(sequence)) this.#base.noteReplaced(id, revision, attempt)
+    }
   }
 }
 
@@ -469,7 +493,9 @@ function leavesOf(
   return leaves as [StoredLeaf, ...StoredLeaf[]]
 }
 
-function newLeaf(node: RevisionNode, { sequence: bodySequence, content: { body }, attempt }: NewBody): StoredLeaf {
-  const leaf = { revision: revisionOf(node), deleted: node.deleted, bodySequence, bodyBytes: body.length }
+function newLeaf(
+  node: RevisionNode, { sequence: bodySequence, revision, content: { body }, attempt }: NewBody,
+): StoredLeaf {
+  const leaf = { revision, deleted: node.deleted, bodySequence, bodyBytes: body.length }
   return attempt === undefined ? leaf : { ...leaf, attempt }
 }

@@ -282,9 +282,30 @@ async function brokenReview(contest: Contest): Promise<Findings> {
   return findings
 }
 
+/**
+ * The decider is cut off while a document is edited twice. When another replica reaches it again, and it has not heard
+ * of these edits, a client sends an edit that equals the first of them.
+ */
+async function equalEditLater(contest: Contest): Promise<Findings> {
+  const { context: { world }, documents, roles: { decider, standIn, third } } = contest
+  world.partition([decider], world.nodes.map(({ number }) => number).filter(number => number !== decider))
+  const replaced: [string, string][] = []
+  for (const [id, parent] of documents) {
+    const { status, body } = await edit(contest, standIn, id, parent, 'shared')
+    if (status === 201 && (await edit(contest, standIn, id, body.rev, 'second')).status === 201) {
+      replaced.push([id, parent])
+    }
+  }
+  world.heal()
+  world.cut(standIn, decider)
+  world.cut(decider, standIn)
+  await Promise.all(replaced.map(([id, parent]) => edit(contest, third, id, parent, 'shared')))
+  return []
+}
+
 const courses = [
   silentDecider, twoDeciders, lateDecider, staleStandIn, missedNotice, brokenAnswer, returnAlone, parentAway,
-  missedAgain, brokenReview,
+  missedAgain, brokenReview, equalEditLater,
 ] as const
 
 /** Waits until the decider, if it runs, is linked to the nodes. */
