@@ -84,9 +84,10 @@ class LinkedPeerNetwork implements ListeningPeerNetwork, LinkService {
 
   async start(handlers: PeerHandlers): Promise<void> {
     this.#handlers = handlers
-    this.#listener = await this.#options.runtime.network.listen(this.#options.listen, connection => {
-      this.#links.accept(connection)
-    })
+    this.#listener = await this.#options.runtime.network.listen(
+      this.#options.listen, connection => { this.#links.accept(connection) },
+      caller => { this.#links.reportRefused(caller) },
+    )
   }
 
   async stop(): Promise<void> {

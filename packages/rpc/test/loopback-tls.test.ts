@@ -1,6 +1,7 @@
 /** Tests that certificates decide which node a peer may be, over real WebSockets with TLS on loopback. */
 import assert from 'node:assert/strict'
 import { fixedTlsContext, RealClock, WebSocketNetwork } from '@sectional/runtime'
+import type { LinkTlsContext } from '@sectional/runtime'
 import { testAuthority } from '@sectional/runtime/test-certificates'
 import type { CertificateContent } from '@sectional/runtime/test-certificates'
 import { logged, TestNode } from './test-node.ts'
@@ -19,8 +20,12 @@ describe('links over TLS on loopback', () => {
   })
 
   /** Starts a node of that name with a certificate that the cluster's authority has signed. */
-  async function start(name: string, certificate: CertificateContent): Promise<TestNode> {
-    const network = new WebSocketNetwork({ tls: fixedTlsContext(authority.issue(certificate)) })
+  function start(name: string, certificate: CertificateContent): Promise<TestNode> {
+    return startWith(name, authority.issue(certificate))
+  }
+
+  async function startWith(name: string, certificate: LinkTlsContext): Promise<TestNode> {
+    const network = new WebSocketNetwork({ tls: fixedTlsContext(certificate) })
     networks.push(network)
     const node = new TestNode({
       name: host, network, clock: new RealClock(), limits: tries, seed: nodes.length + 1,
@@ -75,6 +80,16 @@ describe('links over TLS on loopback', () => {
     c.peers.setPeers([addressOf(impostor)])
     await refuses(c, 'the handshake of a peer was refused', reason)
     await refuses(impostor, 'a peer refused the handshake', reason)
+    assert.deepEqual([c.connected(), impostor.connected()], [[], []])
+  })
+
+  it('are refused to a node whose certificate another authority signed, which the listening node logs', async () => {
+    const c = await start(`c@${host}`, onlyNode(`c@${host}`))
+    const foreign = testAuthority('stranger').issue(onlyNode(`b@${host}`))
+    const impostor = await startWith(`b@${host}`, { ...foreign, ca: authority.identity.ca })
+    impostor.peers.setPeers([addressOf(c)])
+    await refuses(c, 'the handshake of a peer was refused', /no authority in cluster\/tls_ca_file of this node has signed/)
+    assert.notEqual(await c.metric('sectional_rpc_handshakes_refused_total', 'certificate'), 0)
     assert.deepEqual([c.connected(), impostor.connected()], [[], []])
   })
 

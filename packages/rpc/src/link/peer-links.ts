@@ -1,5 +1,5 @@
 import type { ForeignContact, PeerIdentity, ReplicaErrorCode } from '@sectional/core'
-import type { Connection, Log, Runtime } from '@sectional/runtime'
+import type { Connection, Log, RefusedCaller, Runtime } from '@sectional/runtime'
 import type { SealFrames } from '../frame/frame-codec.ts'
 import type { RpcLimits } from './limits.ts'
 import type { RpcMetrics } from './rpc-metrics.ts'
@@ -136,6 +136,10 @@ export class PeerLinks {
    * Takes a connection that was made to this node. When too many have not finished their handshake, the oldest one is
    * closed: a peer needs milliseconds, so the others of that age are not peers.
    */
+  reportRefused({ host, cause, reason }: RefusedCaller): void {
+    this.#report({ kind: cause, reason }, undefined, host === null ? {} : { remote: host })
+  }
+
   accept(connection: Connection): void {
     const { limits, metrics } = this.#options
     if (this.#stopped) {
@@ -347,7 +351,7 @@ export class PeerLinks {
     const isNamed = peer !== undefined && (refusal.kind !== 'secret' || where.address !== undefined)
     const key = isNamed
       ? `peer ${peer.node}`
-      : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '')}`
+      : `${refusal.kind} ${where.address ?? where.remote?.replace(/:\d+$/, '') ?? ''}`
     this.#refusals.warn(
       key, fields, refusal.kind === 'by-peer' ? 'a peer refused the handshake' : 'the handshake of a peer was refused',
     )

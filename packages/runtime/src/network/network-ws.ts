@@ -5,12 +5,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { WebSocket, WebSocketServer } from 'ws'
 import { WebSocketConnection } from './connection-ws.ts'
-import type { Connection, Network, NetworkAddress, NetworkListener } from './network.ts'
+import type { Connection, Network, NetworkAddress, NetworkListener, RefusedCaller } from './network.ts'
 import { defaultMaxFrameBytes, formatAddress } from './network.ts'
 import { certifiedNamesOf } from '../tls/certified-names.ts'
 import type { TlsContext, TlsContextSource } from '../tls/tls-context.ts'
 import { PendingHandshakes } from '../tls/pending-handshakes.ts'
-import { tlsProblem } from './tls-problem.ts'
+import { refusalOf, tlsProblem } from './tls-problem.ts'
 
 const path = '/sectional'
 /** The maximum number of sockets of one listener, including those whose handshake is in progress. */
@@ -45,11 +45,18 @@ export class WebSocketNetwork implements Network {
     this.#maxFrameBytes = options.maxFrameBytes ?? defaultMaxFrameBytes
   }
 
-  async listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener> {
+  async listen(
+    address: NetworkAddress, onConnection: (connection: Connection) => void,
+    onRefused?: (caller: RefusedCaller) => void,
+  ): Promise<NetworkListener> {
     this.#assertUsable()
     const server = this.#createServer()
     const handshakes = new PendingHandshakes(handshakesMax)
     server.on('connection', socket => handshakes.begin(socket))
+    server.on('tlsClientError', (error, socket) => {
+      const refusal = refusalOf(error, socket)
+      if (refusal !== null) onRefused?.({ ...refusal, host: socket.remoteAddress ?? null })
+    })
     server.maxConnections = connectionsMax
     server.headersTimeout = handshakeMsMax
     server.requestTimeout = handshakeMsMax

@@ -3,12 +3,27 @@
  * may break at any moment.
  */
 export interface Network {
-  /** @throws Error that names the address when it cannot be bound */
-  listen(address: NetworkAddress, onConnection: (connection: Connection) => void): Promise<NetworkListener>
+  /**
+   * @param onRefused receives callers that were refused because of TLS
+   * @throws Error that names the address when it cannot be bound
+   */
+  listen(
+    address: NetworkAddress, onConnection: (connection: Connection) => void,
+    onRefused?: (caller: RefusedCaller) => void,
+  ): Promise<NetworkListener>
   /** Rejects when the address does not answer within `timeoutMs`. */
   connect(
     address: NetworkAddress, options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Connection>
+}
+
+export interface RefusedCaller {
+  /** Null when the system has forgotten it, as after a refused certificate. */
+  readonly host: string | null
+  /** `garbage`: it does not speak TLS, or not the version that is required. */
+  readonly cause: 'certificate' | 'garbage'
+  /** A sentence for the operator. */
+  readonly reason: string
 }
 
 export interface NetworkAddress { readonly host: string; readonly port: number }

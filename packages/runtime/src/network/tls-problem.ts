@@ -1,6 +1,7 @@
 /** Finds out whether a connection failed because of the certificate of an end, or because only one end speaks TLS. */
 import { connect } from 'node:tls'
-import type { NetworkAddress } from './network.ts'
+import type { TLSSocket } from 'node:tls'
+import type { NetworkAddress, RefusedCaller } from './network.ts'
 
 const probeMsMax = 1000
 
@@ -23,13 +24,36 @@ export async function tlsProblem(
     return isCut && await answersTls(address) ? `that node speaks TLS and this one does not; ${onAllOrNone}` : null
   }
   if (/WRONG_VERSION_NUMBER|EPROTO/.test(code)) return `this node speaks TLS and that one does not; ${onAllOrNone}`
-  if (untrusted.test(code)) return 'no authority in cluster/tls_ca_file of this node has signed its certificate'
-  if (expired.test(code)) return 'its certificate, or that of its authority, has expired or is not valid yet'
+  const certificate = certificateProblem(code)
+  if (certificate !== null) return certificate
   // A listener that refuses a certificate closes the connection after the handshake of TLS 1.3.
   return isCut
     ? `${message}. If this repeats, it refuses the certificate of this node, whose authority must be in its `
       + 'cluster/tls_ca_file'
     : null
+}
+
+/**
+ * Returns why a listener with TLS refused a caller; null when the caller, for instance a scanner of ports, has closed
+ * the connection during the handshake.
+ */
+export function refusalOf(
+  { code = '' }: NodeJS.ErrnoException, { authorizationError }: TLSSocket,
+): Omit<RefusedCaller, 'host'> | null {
+  // Node.js sets the code of the certificate's problem, although it declares an Error.
+  const problem = authorizationError as unknown as string | null | undefined
+  if (problem) return { cause: 'certificate', reason: certificateProblem(problem) ?? `its certificate: ${problem}` }
+  if (code === 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE') {
+    return { cause: 'certificate', reason: `it has no certificate; ${onAllOrNone}` }
+  }
+  if (!code.startsWith('ERR_SSL_')) return null
+  return { cause: 'garbage', reason: `it does not speak TLS as this node does (${code}); ${onAllOrNone}` }
+}
+
+function certificateProblem(code: string): string | null {
+  if (untrusted.test(code)) return 'no authority in cluster/tls_ca_file of this node has signed its certificate'
+  if (expired.test(code)) return 'its certificate, or that of its authority, has expired or is not valid yet'
+  return null
 }
 
 /**

@@ -3,7 +3,7 @@ import { connect as connectTcp, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { WebSocket } from 'ws'
-import type { Connection } from '../../src/network/network.ts'
+import type { Connection, RefusedCaller } from '../../src/network/network.ts'
 import { networkSuite } from '../../src/network/network-suite.ts'
 import { WebSocketNetwork } from '../../src/network/network-ws.ts'
 import { fixedTlsContext } from '../../src/tls/tls-context.ts'
@@ -84,22 +84,32 @@ describe('WebSocketNetwork', () => {
 
   it('refuses a peer whose certificate another authority signed, or that has none', async () => {
     const secure = new WebSocketNetwork({ tls: fixedTlsContext(testAuthority('cluster').identity) })
-    const stranger = new WebSocketNetwork({ tls: fixedTlsContext(testAuthority('stranger').identity) })
+    const { ca } = testAuthority('cluster').identity
+    const stranger = new WebSocketNetwork({ tls: fixedTlsContext({ ...testAuthority('stranger').identity, ca }) })
+    const distrustful = new WebSocketNetwork({ tls: fixedTlsContext(testAuthority('stranger').identity) })
     const accepted: unknown[] = []
-    const listener = await secure.listen(anyPort, connection => accepted.push(connection))
-    for (const caller of [stranger, network]) {
+    const refused: RefusedCaller[] = []
+    const listener = await secure.listen(
+      anyPort, connection => accepted.push(connection), caller => { refused.push(caller) },
+    )
+    for (const caller of [stranger, distrustful, network]) {
       const error: Error = await caller.connect(listener.address, { timeoutMs: 2000 })
         .then(() => new Error('connected'), error => error)
       expect(error.message).to.match(/cannot be reached/)
     }
     const withoutCertificate = new WebSocket(`wss://127.0.0.1:${listener.address.port}/sectional`, {
-      ca: testAuthority('cluster').identity.ca,
+      ca,
     })
     const [failure] = await once(withoutCertificate, 'error')
     expect(failure).to.be.instanceOf(Error)
     expect(accepted).to.have.length(0)
+    expect(refused.map(({ cause, reason }) => `${cause}: ${reason.split(';', 1)[0]}`)).to.deep.equal([
+      'certificate: no authority in cluster/tls_ca_file of this node has signed its certificate',
+      'garbage: it does not speak TLS as this node does (ERR_SSL_HTTP_REQUEST)', 'certificate: it has no certificate',
+    ])
     secure.revoke()
     stranger.revoke()
+    distrustful.revoke()
   })
 
   for (const tls of [undefined, fixedTlsContext(testAuthority('cluster').identity)]) {

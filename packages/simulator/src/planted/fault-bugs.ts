@@ -25,8 +25,9 @@ export const faultBugs: readonly PlantedBug[] = [
               const connection = await runtime.network.connect(address, options)
               return counted(connection, address.host, open)
             },
-            listen: (address, onConnection) => runtime.network.listen(
+            listen: (address, onConnection, onRefused) => runtime.network.listen(
               address, connection => onConnection(counted(connection, connection.remoteAddress.split(':')[0]!, open)),
+              onRefused,
             ),
           }),
         }),
