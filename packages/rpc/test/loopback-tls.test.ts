@@ -88,7 +88,7 @@ describe('links over TLS on loopback', () => {
     const foreign = testAuthority('stranger').issue(onlyNode(`b@${host}`))
     const impostor = await startWith(`b@${host}`, { ...foreign, ca: authority.identity.ca })
     impostor.peers.setPeers([addressOf(c)])
-    await refuses(c, 'the handshake of a peer was refused', /no authority in cluster\/tls_ca_file of this node has signed/)
+    await refuses(c, 'the handshake of a peer was refused', /no authority in cluster\/tls_ca_file of this node/)
     assert.notEqual(await c.metric('sectional_rpc_handshakes_refused_total', 'certificate'), 0)
     assert.deepEqual([c.connected(), impostor.connected()], [[], []])
   })
