@@ -188,6 +188,42 @@ describe('the outcome of an edit', () => {
     expect(outcomes[1]).to.include({ kind: 'error', status: 503 })
   })
 
+  it('is unknown when a replica has heard of an equal edit after the edit that replaced it', async () => {
+    const { world, parent } = await worldWithDocument()
+    const [first, c] = [edit('x', parent, { equal: true }), world.store('c')]
+    const second = edit('x', revisionOf(first), { v: 2 })
+    const store = c.storeRevisions.bind(c)
+    const b = world.coordinator('b')
+    let replaced: Promise<WriteOutcome | number> | undefined
+    c.storeRevisions = async (stored, call) => {
+      if (replaced === undefined) {
+        replaced = outcomeOf(b.updateDocuments(world.db, [second], { w: 2 }, request()))
+        expect(await replaced).to.include({ kind: 'written', accepted: false })
+      }
+      return store(stored, call)
+    }
+    world.isolate('a')
+    expect(await outcomeOf(b.updateDocuments(world.db, [first], { w: 2 }, request()))).to.include(
+      { kind: 'written', accepted: false },
+    )
+    world.heal()
+    world.cut('a', 'b')
+    const again = outcomeOf(world.coordinator('a').updateDocuments(world.db, [first], { w: 2 }, request()))
+    expect(await again).to.equal(503)
+  })
+
+  it('is unknown when the same request replaces an equal edit of another client', async () => {
+    const { world, parent } = await worldWithDocument()
+    const first = edit('x', parent, { equal: true })
+    world.isolate('a')
+    await world.coordinator('b').updateDocuments(world.db, [first], { w: 2 }, request())
+    world.heal()
+    const edits = [edit('x', revisionOf(first), { v: 2 }), first]
+    const outcomes = await world.coordinator('a').updateDocuments(world.db, edits, { w: 2 }, request())
+    expect(outcomes[0]).to.include({ kind: 'written', accepted: false })
+    expect(outcomes[1]).to.include({ kind: 'error', status: 503 })
+  })
+
   describe('of a node that was cut off for some seconds', () => {
     /** Returns a world in which `a` lacks the document, declines to decide, and holds the other nodes for silent. */
     async function returned(first: Edit): Promise<{ readonly world: ReplicaWorld; readonly a: Coordinator }> {

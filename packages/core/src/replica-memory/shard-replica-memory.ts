@@ -6,7 +6,7 @@ import { attachmentDigests, editedAttachments } from '../revisions/edited-attach
 import { isPurged, purgesOf } from '../revisions/purge-record.ts'
 import { revisionHash } from '../revisions/revision-hash.ts'
 import { joinedToParent, parseRevision } from '../revisions/revision-id.ts'
-import { documentLeavesMax, RevisionTree } from '../revisions/revision-tree.ts'
+import { documentLeavesMax, revisionOf, RevisionTree } from '../revisions/revision-tree.ts'
 import { designPrefix } from '../sharding/document-id.ts'
 import { extendTrail, followTrail } from '../sequences/sequence-trail.ts'
 import { timeSpanMin, withChange } from '../sequences/time-spans.ts'
@@ -51,8 +51,10 @@ export class MemoryShardReplica implements ShardReplica {
   /** Sequence of the newest change in `#purgedDocuments` that was trimmed; 0: none was. */
   #purgesForgotten = 0
   #timeSpans: readonly TimeSpan[] = []
-  /** The attempts that made revisions, by `{document id}/{revision}`. */
+  /** The attempts that revisions were stored with, by `{document id}/{revision}`. */
   readonly #attempts = new Map<string, number>()
+  /** The same, also of revisions that came again without their attempts, or first without them. */
+  readonly #knownAttempts = new Map<string, number>()
   #bodyKey = 0
   #ticks = 0
 
@@ -106,9 +108,8 @@ export class MemoryShardReplica implements ShardReplica {
     this.blobs.require(request.revisions)
     const before = this.#state.sequence
     const { revisions, revsLimit, external = false } = request
-    const trees = new Map(revisions.map(({ id }) => [id, this.#state.tree(id)]))
     const results = this.#stemmed(revisions, revsLimit, () =>
-      revisions.map(revision => this.#storeRevision(revision, external, trees.get(revision.id)!)))
+      revisions.map(revision => this.#storeRevision(revision, external)))
     const having = (wanted: string): number[] => [...results.keys()].filter(index => results[index] === wanted)
     const [rivals, refused] = [having('rival'), having('refused')]
     for (const local of request.locals ?? []) {
@@ -262,8 +263,12 @@ export class MemoryShardReplica implements ShardReplica {
       if (this.#state.purges.some(known => known.uuid === purge.uuid)) return []
       this.#state.purges = [...this.#state.purges, { ...purge, sequence: ++this.#state.purgeSequence }]
       this.#state.sequence++
-      const purged = this.#state.tree(purge.id).purge(purge.paths)
+      const before = this.#state.tree(purge.id)
+      const purged = before.purge(purge.paths)
       if (purged === null) return []
+      for (const revision of before.nodes().map(revisionOf)) {
+        if (!purged.tree.has(revision)) this.#knownAttempts.delete(`${purge.id}/${revision}`)
+      }
       if (purged.tree.isEmpty) {
         this.#state.documents.delete(purge.id)
         const { sequence, purgeSequence } = this.#state
@@ -352,26 +357,19 @@ export class MemoryShardReplica implements ShardReplica {
     return { kind: 'updated', path, ...(purges.length > 0 && { purges }) }
   }
 
-  /**
-   * Merges one revision, unless it was purged or is one branch too many (`StoreRevisionsReply`).
-   *
-   * @param before the tree of the document before the call
-   */
-  #storeRevision(
-    revision: DocumentRevision, external: boolean, before: RevisionTree,
-  ): 'purged' | 'refused' | 'rival' | 'stored' {
+  /** Merges one revision, unless it was purged or is one branch too many (`StoreRevisionsReply`). */
+  #storeRevision(revision: DocumentRevision, external: boolean): 'purged' | 'refused' | 'rival' | 'stored' {
     const { id, path, purges, attempt } = revision
     const name = `${path.start}-${path.ids[0]}`
     if (!external && isPurged(this.#purgesOf(id), name, purges)) return 'purged'
     const leaves = this.#state.tree(id).leafNodes().length
     const added = this.#state.tree(id).merge(path, { deleted: revision.deleted, bodyKey: null })
     if (external && added.result === 'new-branch' && leaves >= documentLeavesMax) return 'refused'
-    const stored = this.#attempts.get(`${id}/${name}`)
-    const isKnown = this.#state.tree(id).isLeaf(name) || (before.has(name) && !before.isLeaf(name))
-    const known = isKnown && stored !== undefined && stored !== attempt
     this.#merge(revision, external)
-    return attempt !== undefined && added.result !== 'new-leaf' && (known || added.tree.hasSibling(path))
-      ? 'rival' : 'stored'
+    if (attempt === undefined || added.result === 'new-leaf') return 'stored'
+    const key = `${id}/${name}`
+    if (!this.#knownAttempts.has(key)) this.#knownAttempts.set(key, attempt)
+    return this.#knownAttempts.get(key) !== attempt || added.tree.hasSibling(path) ? 'rival' : 'stored'
   }
 
   /** Merges one revision. The caller stems the tree. */
@@ -385,7 +383,7 @@ export class MemoryShardReplica implements ShardReplica {
     const key = `${id}/${path.start}-${path.ids[0]}`
     // A revision that was stemmed or purged may be stored again without the number of its attempt.
     if (attempt === undefined) this.#attempts.delete(key)
-    else this.#attempts.set(key, attempt)
+    else for (const attempts of [this.#attempts, this.#knownAttempts]) attempts.set(key, attempt)
   }
 
   /** Does the work of one call, and then stems the trees that it has changed. */

@@ -128,11 +128,34 @@ export function attemptCases(fixture: ReplicaFixture): void {
       assert.deepEqual(await fixture.leaves('a'), ['3-c'])
     })
 
-    it('are not revisions of which the same call has just shown that they are ancestors', async () => {
+    it('are replaced revisions of another attempt than the first one that the replica heard of', async () => {
+      const made = (id: string, attempt: number) => ({ ...revision(id, 2, ['b', 'a']), attempt })
+      await store(revision('a', 3, ['c', 'b', 'a']), revision('b', 2, ['b', 'a']))
+      for (const id of ['a', 'b']) {
+        assert.deepEqual(await store(made(id, 1)), [])
+        assert.deepEqual(await store(made(id, 2)), [0])
+        assert.deepEqual(await store(made(id, 1)), [])
+      }
+      await store(revision('b', 3, ['c', 'b', 'a']))
+      assert.deepEqual(await store(made('b', 2), made('b', 1)), [0])
+    })
+
+    it('are revisions of another attempt that the same call has just replaced', async () => {
       const leaf = revision('a', 2, ['b', 'a'])
-      await store({ ...leaf, attempt: 1 }, revision('a', 3, ['c']))
-      assert.deepEqual(await store(revision('a', 3, ['c', 'b', 'a']), { ...leaf, attempt: 2 }), [])
+      await store({ ...leaf, attempt: 1 })
+      assert.deepEqual(await store(revision('a', 3, ['c', 'b', 'a']), { ...leaf, attempt: 2 }), [1])
       assert.deepEqual(await fixture.leaves('a'), ['3-c'])
+    })
+
+    it('are not revisions that are made again after a purge', async () => {
+      const made = { ...revision('a', 2, ['b', 'a']), purges: ['u'] }
+      const successor = revision('a', 3, ['c', 'b', 'a'])
+      await store({ ...made, attempt: 1 }, successor)
+      await fixture.replica.purgeDocuments({ purges: [{ uuid: 'u', id: 'a', paths: [successor.path] }] }, context)
+      // The new successor arrives first.
+      await store({ ...successor, purges: ['u'] })
+      assert.deepEqual(await store({ ...made, attempt: 2 }), [])
+      assert.deepEqual(await store({ ...made, attempt: 3 }), [0])
     })
   })
 }

@@ -15,7 +15,7 @@ import { ShardKeys } from '../records/key-layout.ts'
 import type { FilterBudget } from '../reading/id-filter.ts'
 import { KeptDocuments } from '../reading/kept-documents.ts'
 import type { KeptDocumentsBudget } from '../reading/kept-documents.ts'
-import type { ReplacedAttempts } from '../reading/replaced-attempts.ts'
+import type { KnownAttempts } from '../reading/known-attempts.ts'
 import type { DamagedRecordError } from '../records/damaged-record.ts'
 import type { DirectoryEntry } from '../directory/shard-directory.ts'
 import { ShardRecords } from '../reading/shard-records.ts'
@@ -45,7 +45,7 @@ export interface EngineResources {
   readonly compactor: Compactor
   readonly filterBudget: FilterBudget
   readonly keptBudget: KeptDocumentsBudget
-  readonly replaced: ReplacedAttempts
+  readonly attempts: KnownAttempts
   /** Called after each durable change of a shard; `documents` is false when only local documents changed. */
   readonly onCommit: (shard: ShardId, documents: boolean, designs: boolean) => void
   /** Called when a call read a damaged record. */
@@ -71,11 +71,11 @@ export class ShardEngine implements ShardReplica {
   readonly #onMissed: () => void
 
   constructor(resources: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
-    const { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, replaced } = resources
+    const { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, attempts } = resources
     this.shard = shard
     this.#clock = clock
     this.records = new ShardRecords(
-      store, new ShardKeys(prefix), partitioned, new KeptDocuments(keptBudget), replaced,
+      store, new ShardKeys(prefix), partitioned, new KeptDocuments(keptBudget), attempts,
     )
     this.#waiters = new CommitWaiters(clock)
     this.#calls = new ReplicaCalls(history, clock, error => resources.onDamage(shard, error))

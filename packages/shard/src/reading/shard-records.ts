@@ -2,7 +2,7 @@ import type { PartitionInfo, TimeSpan, TrailPoint } from '@sectional/core'
 import { sealBytes, sealed } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
 import type { KeptDocuments } from './kept-documents.ts'
-import { ReplacedAttempts } from './replaced-attempts.ts'
+import { KnownAttempts } from './known-attempts.ts'
 import { ShardKeys } from '../records/key-layout.ts'
 import { furtherChunksOf, joinBody } from '../records/body-record.ts'
 import type { RevisionContent } from '../records/body-record.ts'
@@ -33,16 +33,16 @@ export class ShardRecords {
   readonly partitioned: boolean
   /** The cache of documents; undefined: the store is always read. */
   readonly kept: KeptDocuments | undefined
-  readonly replaced: ReplacedAttempts
+  readonly attempts: KnownAttempts
 
   constructor(
-    store: Store, keys: ShardKeys, partitioned = false, kept?: KeptDocuments, replaced = new ReplacedAttempts(),
+    store: Store, keys: ShardKeys, partitioned = false, kept?: KeptDocuments, attempts = new KnownAttempts(),
   ) {
     this.store = store
     this.keys = keys
     this.partitioned = partitioned
     this.kept = kept
-    this.replaced = replaced
+    this.attempts = attempts
   }
 
   state(): ReplicaState {

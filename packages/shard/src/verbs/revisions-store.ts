@@ -66,8 +66,9 @@ class RevisionsMerge {
     const bodyKey = this.#draft.nextSequence
     const { tree: merged, result } = this.#tree.merge(path, { deleted, bodyKey })
     if (this.#external && result === 'new-branch' && merged.leafNodes().length > documentLeavesMax) return 'refused'
-    const added = attempt !== undefined && result !== 'new-leaf'
-      && (this.#isOfAnother(attempt, id, name) || merged.hasSibling(path)) ? 'rival' : 'stored'
+    const isOfAnother = attempt !== undefined && result === 'internal' && this.#isOfAnother(attempt, id, name)
+    const added = isOfAnother || (attempt !== undefined && result !== 'new-leaf' && merged.hasSibling(path))
+      ? 'rival' : 'stored'
     const completed = this.#external && result === 'internal' ? merged.withBody(path, bodyKey) : null
     const tree = completed ?? merged
     if (tree === this.#tree) return added
@@ -80,14 +81,10 @@ class RevisionsMerge {
     return added
   }
 
-  /** Returns whether the revision is known and of another attempt: a leaf, or one that was replaced before the call. */
+  /** Returns whether another attempt has made the known revision. When none is known, this one is noted. */
   #isOfAnother(attempt: number, id: string, revision: string): boolean {
-    let known: number | undefined
-    if (this.#tree.isLeaf(revision)) {
-      known = this.#draft.document(id)?.leaves.find(leaf => leaf.revision === revision)?.attempt
-    } else if (this.#before.has(revision) && !this.#before.isLeaf(revision)) {
-      known = this.#draft.replacedAttempt(id, revision)
-    }
+    const known = this.#draft.attemptOf(id, revision)
+    if (known === undefined) this.#draft.noteAttempt(id, revision, attempt)
     return known !== undefined && known !== attempt
   }
 

@@ -221,12 +221,16 @@ export class ShardWriter implements DraftBase {
     return this.#pending.partitions.get(partition) ?? this.#records.partition(partition)
   }
 
-  replacedAttempt(id: string, revision: string): number | undefined {
-    return this.#records.replaced.of(this.#records.keys.prefix, id, revision)
+  knownAttempt(id: string, revision: string): number | undefined {
+    return this.#records.attempts.of(this.#records.keys.prefix, id, revision)
   }
 
-  noteReplaced(id: string, revision: string, attempt: number | undefined): void {
-    this.#records.replaced.note(this.#records.keys.prefix, id, revision, attempt)
+  noteAttempt(id: string, revision: string, attempt: number): void {
+    this.#records.attempts.note(this.#records.keys.prefix, id, revision, attempt)
+  }
+
+  forgetAttempt(id: string, revision: string): void {
+    this.#records.attempts.forget(this.#records.keys.prefix, id, revision)
   }
 
   timeSpans(): readonly TimeSpan[] {

@@ -45,10 +45,10 @@ export interface DraftBase {
   partition(partition: string): PartitionInfo
   /** Returns how many records a body takes after its first one. */
   bodyChunks(sequence: number): number
-  /** Returns the attempt that made a replaced revision; undefined when it is not known. */
-  replacedAttempt(id: string, revision: string): number | undefined
-  /** Notes which attempt made a revision that the draft replaces; undefined when it is not known. */
-  noteReplaced(id: string, revision: string, attempt: number | undefined): void
+  /** Returns the attempt of a revision whose record has none; undefined when it is not known (`KnownAttempts`). */
+  knownAttempt(id: string, revision: string): number | undefined
+  noteAttempt(id: string, revision: string, attempt: number): void
+  forgetAttempt(id: string, revision: string): void
 }
 
 const noBytes = new Uint8Array(0)
@@ -157,9 +157,16 @@ export class WriteDraft {
     return this.#documents.get(id) ?? this.#base.document(id)
   }
 
-  /** Returns the attempt that made a replaced revision; undefined when it is not known. */
-  replacedAttempt(id: string, revision: string): number | undefined {
-    return this.#base.replacedAttempt(id, revision)
+  /** Returns the attempt that made a known revision; undefined when it is not known. */
+  attemptOf(id: string, revision: string): number | undefined {
+    const made = this.#documents.get(id)?.bodies.find(body => body.revision === revision)
+      ?? this.#base.document(id)?.leaves.find(leaf => leaf.revision === revision)
+    return made?.attempt ?? this.#base.knownAttempt(id, revision)
+  }
+
+  /** Remembers the attempt of a known revision. */
+  noteAttempt(id: string, revision: string, attempt: number): void {
+    this.#base.noteAttempt(id, revision, attempt)
   }
 
   /** The sequence that the next call of `putRevision` will use. */
@@ -223,6 +230,10 @@ export class WriteDraft {
     const changeSequence = tree?.isEmpty ? this.nextSequence : 0
     this.#purges.set(purge.id, [...this.purges(purge.id), { ...purge, sequence, changeSequence }])
     this.#purgeLog.set(sequence, purge.id)
+    for (const node of tree === null ? [] : this.document(purge.id)?.tree.nodes() ?? []) {
+      const revision = revisionOf(node)
+      if (!tree!.has(revision)) this.#base.forgetAttempt(purge.id, revision)
+    }
     if (tree !== null && !tree.isEmpty) return void this.#put(purge.id, tree)
     // A purge takes a sequence even when it changed nothing, so that cached answers are recognized as outdated.
     this.#state.sequence++
@@ -438,7 +449,7 @@ export class WriteDraft {
       const kept = new Set(leaves)
       for (const leaf of base.leaves) {
         if (kept.has(leaf)) continue
-        this.#base.noteReplaced(id, leaf.revision, leaf.attempt)
+        this.#noteReplaced(id, leaf.revision, leaf.attempt)
         if (!this.#cutBodies.has(leaf.bodySequence)) state.replacedBytes += leaf.bodyBytes
       }
     }
@@ -446,11 +457,16 @@ export class WriteDraft {
     return record
   }
 
-  /** Notes the revisions that the draft both adds and replaces. */
+  /** Remembers the attempt of a revision that is no leaf any more. */
+  #noteReplaced(id: string, revision: string, attempt: number | undefined): void {
+    if (attempt !== undefined && !this.#purges.has(id)) this.#base.noteAttempt(id, revision, attempt)
+  }
+
+  /** Remembers the attempts of revisions that the draft both adds and replaces. */
   #noteReplacedInside(id: string, { leaves, bodies }: DraftDocument): void {
     const kept = new Set(leaves.map(leaf => leaf.bodySequence))
     for (const { sequence, revision, attempt } of bodies) {
-      if (!kept.has(sequence)) this.#base.noteReplaced(id, revision, attempt)
+      if (!kept.has(sequence)) this.#noteReplaced(id, revision, attempt)
     }
   }
 }

@@ -155,7 +155,8 @@ export interface StoreRevisionsReply {
   /**
    * Indexes in the request's `revisions` of the revisions that are stored but rival with an earlier one: their parent
    * has another child (a revision without a parent: the document has another root), or another attempt made the same
-   * revision, which is a leaf or was replaced a short time ago. Only revisions with an `attempt` are listed.
+   * revision, which is a leaf or was replaced a short time ago. When the attempt is not known, the first one that is
+   * stored counts. Only revisions with an `attempt` are listed.
    */
   readonly rivals: readonly number[]
   /**
