@@ -14,7 +14,9 @@ import type { BlobLeaseWatch } from './blob-lease-watch.ts'
 import { CopyReader } from './copy-reader.ts'
 import type { KnownDigests } from './known-digests.ts'
 import { drawQueries, feedContradiction, portraitOf } from './portrait.ts'
-import { documentText, leavesOf, loadReplica, readDocument, readReplica, textsOf } from './replica-contents.ts'
+import {
+  documentText, leavesOf, loadAttempts, loadReplica, readDocument, readReplica, textsOf,
+} from './replica-contents.ts'
 import type { ReplicaContents } from './replica-contents.ts'
 
 export interface ModelledReplicaParts {
@@ -27,6 +29,8 @@ export interface ModelledReplicaParts {
   readonly store: Store
   /** Begin of the keys of the replica in its store. */
   readonly prefix: number
+  /** Returns the attempt of a revision that the engine remembers besides its records. */
+  readonly attemptOf: (id: string, revision: string) => number | undefined
   /** Names the replica in findings. */
   readonly name: string
   readonly clock: Clock
@@ -432,7 +436,7 @@ export class ModelledReplica {
   }
 
   async #load(): Promise<void> {
-    const { clock, engine, onFirstContents, store } = this.#parts
+    const { attemptOf, clock, engine, onFirstContents, store } = this.#parts
     const decisions = this.#decisions
     let contents
     try {
@@ -446,6 +450,7 @@ export class ModelledReplica {
     // The contents of attachments are not modelled.
     model.blobs.require = () => {}
     await loadReplica(model, contents)
+    await loadAttempts(model, contents, attemptOf)
     if (decisions !== this.#decisions) return
     this.#model = model
     this.#isLive = true

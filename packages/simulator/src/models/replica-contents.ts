@@ -73,6 +73,22 @@ export async function loadReplica(
   }
 }
 
+/** Tells a replica that has the contents which attempts made its revisions, where `attemptOf` knows it. */
+export async function loadAttempts(
+  target: ShardReplica, { documents, purges }: ReplicaContents,
+  attemptOf: (id: string, revision: string) => number | undefined,
+): Promise<void> {
+  const revisions = [...documents].flatMap(([id, { branches }]) => branches.flatMap(({ path: { start, ids } }) =>
+    ids.flatMap((hash, index): DocumentRevision[] => {
+      const attempt = attemptOf(id, `${start - index}-${hash}`)
+      return attempt === undefined ? [] : [{
+        id, path: { start: start - index, ids: ids.slice(index) }, deleted: false, body: emptyBody, attempt,
+        purges: purges.filter(purge => purge.id === id).map(({ uuid }) => uuid),
+      }]
+    })))
+  await target.storeRevisions({ revisions, revsLimit: noLimit }, readCall)
+}
+
 /** Returns the inner revisions of a branch that were deletions, oldest first. */
 function tombstonesInside(id: string, { path, tombstones }: Branch): DocumentRevision[] {
   return path.ids.flatMap((_, index): DocumentRevision[] => index === 0 || tombstones[index] !== true ? [] : [

@@ -112,6 +112,7 @@ export class ReplicaWatch {
       },
       hasPeers: () => countsBesides(run.node, shard),
       name, clock, partitioned, alive, fail, store: engine.records.store, prefix: engine.records.keys.prefix,
+      attemptOf: (id, revision) => engine.records.attempts.of(engine.records.keys.prefix, id, revision),
       digests: this.#digests,
       leases: run.leases, hasContent: hash => run.disk.blobs.blobs(blobStoreName).has(hash),
       afterEvent: work => { world.queue.schedule(0, 'replica model', work) },

@@ -27,6 +27,7 @@ async function modelledEngine(
   const modelled = new ModelledReplica({
     engine: changed, declines: () => false, compactedBytes: () => 0, hasPeers: () => false,
     store: engine.records.store, prefix: engine.records.keys.prefix, name: 'replica', clock,
+    attemptOf: (id, revision) => engine.records.attempts.of(engine.records.keys.prefix, id, revision),
     partitioned, digests: new KnownDigests(), leases: new BlobLeaseWatch(clock),
     hasContent: hash => disk.blobs.blobs('attachments').has(hash), alive: () => true,
     afterEvent: work => { setImmediate(work) }, onFirstContents: () => {},
@@ -71,6 +72,21 @@ describe('a replica beside its model', () => {
       }
     }).timeout(20_000)
   }
+
+  it('knows the attempts of replaced revisions also after its model was loaded again', async () => {
+    const { modelled: { shown }, findings, close } = await modelledEngine(false)
+    const store = (ids: readonly string[], attempt: number): Promise<unknown> => shown.storeRevisions(
+      { revisions: [{ id: 'a', path: { start: ids.length, ids }, deleted: false, body, attempt }], revsLimit: 1000 },
+      call,
+    )
+    await store(['b'], 1)
+    await store(['c', 'b'], 2)
+    await shown.trimPurges(0, call)
+    expect(await store(['b'], 3)).to.deep.equal({ rivals: [0] })
+    await new Promise(resolve => { setImmediate(resolve) })
+    expect(findings).to.deep.equal([])
+    await close()
+  })
 
   it('is found to forget attempts', async () => {
     const { modelled, findings, close } = await modelledEngine(false, engine => ({
