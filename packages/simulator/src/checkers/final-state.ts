@@ -15,6 +15,8 @@ export interface FinalState {
   readonly operations: readonly Operation[]
   /** Disks that were replaced by empty ones, and damaged records and blobs. */
   readonly lostDisks: number
+  /** When the first of them was lost, in milliseconds; Infinity: none was. */
+  readonly lossMs: number
   /** The smallest `_revs_limit` of any database of the run. */
   readonly revsLimit: number
   /** When the cluster had come to rest, in milliseconds; undefined before. */

@@ -28,6 +28,11 @@ export class PurgeRecords {
     return [...this.#byDocument.get(key) ?? [], ...this.#autoPurged.get(key) ?? []]
   }
 
+  /** Returns when revisions of the document may have been purged first, in milliseconds; Infinity: never. */
+  firstMs(database: string, id: string): number {
+    return Math.min(...this.ofDocument(database, id).map(({ startMs }) => startMs))
+  }
+
   /**
    * Returns whether a purge may have removed the revision: the purge named it or a descendant, or it named a path from
    * which a limit had removed ancestors of that generation.

@@ -73,22 +73,23 @@ export class RecordedOperations {
 
   #edit(operation: Operation, incarnation: string | undefined): Edit {
     const { kind, database, id, startMs, endMs, outcome, w, activeBefore, value, tombstone, revision } = operation
-    const { lostDisks, revsLimit } = this.#state
-    const isPurged = this.#purges.ofDocument(database, id).length > 0
+    const { lossMs, lostDisks, revsLimit } = this.#state
+    const purgedMs = this.#purges.firstMs(database, id)
+    const isDisturbed = endMs >= Math.min(lossMs, purgedMs)
     const path = kind === 'graft' ? operation.paths?.[0] : undefined
     const grafted = path === undefined ? undefined : revisionsOf(path)
     const wanted = Math.min(w ?? majority(activeBefore), activeBefore)
     const n = this.#replicasOf(database, incarnation)
     return {
       label: describe(operation), document: '', startMs, endMs,
-      outcome: this.#outcome(operation, isPurged || n === 0),
+      outcome: this.#outcome(operation, isDisturbed || n === 0),
       parent: editedRevision(operation), deleted: kind === 'delete' || tombstone === true,
       content: kind === 'attach' || kind === 'detach' ? undefined : value,
-      exclusive: lostDisks === 0 && revsLimit >= revsLimitMin && !isPurged && wanted >= majority(activeBefore)
+      exclusive: !isDisturbed && revsLimit >= revsLimitMin && wanted >= majority(activeBefore)
         && this.#revisionsSince(operation) < revsLimit,
       kept: revision !== undefined && n > 0 && (outcome === 'done' || lostDisks === 0)
         && !this.#purges.mayHaveRemoved(database, id, revision),
-      copies: isPurged ? 0 : Math.min(w ?? majority(n), n),
+      copies: purgedMs < Infinity ? 0 : Math.min(w ?? majority(n), n),
       ...(grafted === undefined
         ? revision !== undefined && { revision }
         : { grafted: true, revision: grafted[0]!, ancestors: grafted.slice(1) }),
@@ -98,14 +99,13 @@ export class RecordedOperations {
   /**
    * A conflict needs no cause where the parent may have been lost, or where few ancestors are kept.
    *
-   * @param isGone whether revisions were purged, or the database was deleted
+   * @param isGone whether a disk was lost or revisions were purged before the answer, or the database was deleted
    */
   #outcome({ conflict, outcome, kind }: Operation, isGone: boolean): EditOutcome {
     if (outcome === 'done' || outcome === 'accepted') return outcome
     if (outcome === 'failed') return 'refused'
     if (!conflict || kind === 'graft') return 'unknown'
-    const { lostDisks, revsLimit } = this.#state
-    return isGone || lostDisks > 0 || revsLimit < revsLimitMin ? 'refused' : 'conflict'
+    return isGone || this.#state.revsLimit < revsLimitMin ? 'refused' : 'conflict'
   }
 
   /** Returns by how many generations the document was, at most, ahead of the edited revision when the edit ended. */

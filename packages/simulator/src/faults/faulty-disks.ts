@@ -32,7 +32,9 @@ export class FaultyDisks {
   readonly #hit = new Set<SimulatedNode>()
   readonly #dice: Dice
   readonly #syncDelayMs: { readonly min: number; readonly max: number }
+  readonly #world: World
   #lost = 0
+  #lossMs = Infinity
   #damaged = 0
   /** Number of records of indexes that were damaged. */
   damagedIndexes = 0
@@ -46,6 +48,7 @@ export class FaultyDisks {
   constructor(world: World, dice: Dice, syncDelayMs: { readonly min: number; readonly max: number }) {
     this.#dice = dice
     this.#syncDelayMs = syncDelayMs
+    this.#world = world
     for (const node of world.nodes) {
       this.#troubles.set(node, {
         slowMs: 0, full: false, failingWrites: 0, failingReads: 0, failingReadCode: 'io', slowReadsMs: 0,
@@ -59,6 +62,11 @@ export class FaultyDisks {
   /** Number of disks that lack something that they had confirmed: disks that were emptied, or damaged. */
   get lost(): number {
     return this.disksLost + this.#damaged
+  }
+
+  /** When the first of these disks was lost, in milliseconds; Infinity: none was. */
+  get lossMs(): number {
+    return this.#lossMs
   }
 
   /**
@@ -75,6 +83,7 @@ export class FaultyDisks {
   }
 
   noteDamage(node: SimulatedNode): void {
+    this.#noteLoss()
     this.#damaged++
     this.#hit.add(node)
   }
@@ -85,6 +94,7 @@ export class FaultyDisks {
   }
 
   damageLog(node: SimulatedNode): void {
+    this.#noteLoss()
     this.#damagedLogs.add(node)
   }
 
@@ -95,10 +105,12 @@ export class FaultyDisks {
 
   /** Records that the node will be removed. It drops its data as soon as it learns that. */
   loseLater(node: SimulatedNode): void {
+    this.#noteLoss()
     this.#leaving.add(node)
   }
 
   lose(node: SimulatedNode): void {
+    this.#noteLoss()
     this.#lost++
     node.wipe()
     this.#damagedLogs.delete(node)
@@ -108,9 +120,14 @@ export class FaultyDisks {
 
   /** Replaces the node's disk by an older copy of it. */
   putBack(node: SimulatedNode, copy: MemoryDisk): void {
+    this.#noteLoss()
     this.#lost++
     node.putBack(copy)
     this.#attach(node)
+  }
+
+  #noteLoss(): void {
+    this.#lossMs = Math.min(this.#lossMs, this.#world.nowMs)
   }
 
   #attach(node: SimulatedNode): void {

@@ -426,6 +426,7 @@ class SwarmRun {
   #finalState(databases: ReadonlyMap<string, FinalDatabase>): FinalState {
     return {
       databases, operations: this.history.operations, everCalm: this.#weather.everCalm, lostDisks: this.#disks.lost,
+      lossMs: this.#disks.lossMs,
       revsLimit: this.#options.revsLimit ?? revsLimitDefault,
     }
   }

@@ -22,7 +22,7 @@ function state(operations: readonly Fields[], more: Partial<FinalState> = {}): F
   }))
   return {
     databases: new Map([['db', { record, replicas: [], documents: new Map() }]]), operations: history, lostDisks: 0,
-    revsLimit: 1000, everCalm: false, ...more,
+    lossMs: Infinity, revsLimit: 1000, everCalm: false, ...more,
   }
 }
 
@@ -36,8 +36,11 @@ describe('the recorded operations of a run', () => {
     expect(rules([created, edited, other])).to.deep.equal(['one-success'])
     expect(rules([created, edited, { ...other, w: 1 }])).to.deep.equal([])
     expect(rules([created, edited, { ...other, outcome: 'accepted' }])).to.deep.equal([])
-    expect(rules([created, edited, other], { lostDisks: 1 })).to.deep.equal([])
-    expect(rules([created, edited, other, { kind: 'purge', outcome: 'unknown', paths: [] }])).to.deep.equal([])
+    expect(rules([created, edited, other], { lostDisks: 1, lossMs: 24 })).to.deep.equal([])
+    expect(rules([created, edited, other], { lostDisks: 1, lossMs: 26 })).to.deep.equal(['one-success'])
+    const purge: Fields = { kind: 'purge', outcome: 'unknown', paths: [] }
+    expect(rules([created, edited, purge, other])).to.deep.equal([])
+    expect(rules([created, edited, other, purge])).to.deep.equal(['one-success'])
   })
 
   it('may succeed again when the document went on for _revs_limit revisions', () => {

@@ -31,7 +31,7 @@ function findings(operations: readonly Operation[], revisions: readonly string[]
     documents: new Map([['a', { branches: revisions.length === 0 ? [] : [branch], leaves: [] }]]),
   }
   return viewsFresh({
-    databases: new Map([['db', final]]), operations, lostDisks: 0, revsLimit: 1000, everCalm: true,
+    databases: new Map([['db', final]]), operations, lostDisks: 0, lossMs: Infinity, revsLimit: 1000, everCalm: true,
   } as unknown as FinalState)
 }
 
