@@ -303,9 +303,50 @@ async function equalEditLater(contest: Contest): Promise<Findings> {
   return []
 }
 
+/**
+ * The same, but the third replica receives the first edit after the second one, which is made through a node without a
+ * replica.
+ */
+async function equalEditFirst(contest: Contest): Promise<Findings> {
+  const { context: { world }, documents, roles: { decider, standIn, third } } = contest
+  const outside = world.nodes.find(({ number }) => ![decider, standIn, third].includes(number))?.number
+  if (outside === undefined) return []
+  world.partition([decider], world.nodes.map(({ number }) => number).filter(number => number !== decider))
+  const [others, ofOrder] = [[...documents].slice(0, 2), [...documents].slice(2)]
+  // Both nodes wait for the decider once, and not again.
+  await Promise.all(others.map(([id, parent], index) => edit(contest, [standIn, outside][index]!, id, parent, 'other')))
+  const replaced: [string, string][] = []
+  for (const [id, parent] of ofOrder) {
+    world.moments.onceDecided(world.node(standIn), () => world.slow(standIn, third, lateMs.min))
+    const first = edit(contest, standIn, id, parent, 'shared')
+    const made = await firstMade(contest, standIn, id, parent)
+    if (made !== undefined) await edit(contest, outside, id, made, 'second')
+    if ((await first).status === 201) replaced.push([id, parent])
+    world.slow(standIn, third, 0)
+  }
+  world.heal()
+  for (const informed of [standIn, outside]) {
+    world.cut(informed, decider)
+    world.cut(decider, informed)
+  }
+  await Promise.all(replaced.map(([id, parent]) => edit(contest, third, id, parent, 'shared')))
+  return []
+}
+
+/** Waits until a replica shows a successor of the revision. Returns it; undefined when it shows none in time. */
+async function firstMade(
+  { context: { database, world } }: Contest, through: number, id: string, parent: string,
+): Promise<string | undefined> {
+  for (const endMs = world.nowMs + silentMs.max; world.nowMs < endMs; await world.sleep(pollMs)) {
+    const { body, status } = await world.send(through, 'GET', `/${database}/${id}?r=1`)
+    if (status === 200 && body._rev !== parent) return body._rev as string
+  }
+  return undefined
+}
+
 const courses = [
   silentDecider, twoDeciders, lateDecider, staleStandIn, missedNotice, brokenAnswer, returnAlone, parentAway,
-  missedAgain, brokenReview, equalEditLater,
+  missedAgain, brokenReview, equalEditLater, equalEditFirst,
 ] as const
 
 /** Waits until the decider, if it runs, is linked to the nodes. */
