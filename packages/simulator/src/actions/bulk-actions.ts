@@ -1,4 +1,5 @@
 /** `_bulk_docs` requests: edits, and revisions that were created elsewhere. */
+import { parseRevision, revisionHash } from '@sectional/core'
 import type { ContentName } from '../workload/attachment-content.ts'
 import { outcomeOf, readRow } from '../workload/client-session.ts'
 import type { ClientSession, Reading, Task } from '../workload/client-session.ts'
@@ -12,20 +13,37 @@ export const bulkActions: readonly SwarmAction[] = [
   { name: 'graft', weight: 2, act: graft },
 ]
 
+interface BulkWrite {
+  readonly id: string
+  readonly parent: string | null
+  readonly deleted: boolean
+  readonly value: string
+  readonly body: object
+}
+
+/** Probability with which a request also edits a revision that it makes itself. */
+const chainedChance = 0.2
+
 async function bulk(session: ClientSession, database: string): Promise<void> {
   const { dice, options } = session
   const ids = Array.from({ length: dice.integer(1, options.bulkMax) }, () => session.documentId())
   const newest = dice.chance(0.5) ? await newestRevisions(session, database, ids) : undefined
-  const writes = ids.map(id => {
+  const writes = ids.map((id): BulkWrite => {
     const parent = newest?.get(id) ?? session.known(database, id) ?? null
     const deleted = dice.chance(0.1) && parent !== null
-    return { id, parent, deleted, value: deleted ? session.newValue() : session.drawValue() }
+    const value = deleted ? session.newValue() : session.drawValue()
+    return { id, parent, deleted, value, body: session.body(value) }
   })
-  const docs = writes.map(({ id, parent, value, deleted }) => ({
+  const edited = dice.pick(writes)
+  // The edit may also come before the one that makes its parent.
+  if (!edited.deleted && dice.chance(chainedChance)) {
+    writes.splice(dice.integer(0, writes.length), 0, editOf(session, edited))
+  }
+  const docs = writes.map(({ id, parent, body, deleted }) => ({
     _id: id,
     ...(parent === null ? {} : { _rev: parent }),
     ...(deleted ? { _deleted: true } : {}),
-    ...session.body(value),
+    ...body,
   }))
   const tasks = writes.map(({ id, parent, value, deleted }, index): Task => ({
     kind: deleted ? 'delete' : 'write', id, parent, value, read: answer => readRow(answer, index),
@@ -33,6 +51,14 @@ async function bulk(session: ClientSession, database: string): Promise<void> {
   const json = { docs, ...(options.w === undefined ? {} : { w: options.w }) }
   const operations = await session.ask(database, 'POST', `/${database}/_bulk_docs`, { json }, tasks)
   for (const operation of operations) session.remember(operation)
+}
+
+/** Returns an edit of the revision that a write makes if it succeeds. */
+function editOf(session: ClientSession, { id, parent, body }: BulkWrite): BulkWrite {
+  const generation = parent === null ? 1 : parseRevision(parent).generation + 1
+  const hash = revisionHash({ deleted: false, parent, body: Buffer.from(JSON.stringify(body)) })
+  const value = session.drawValue()
+  return { id, parent: `${generation}-${hash}`, deleted: false, value, body: session.body(value) }
 }
 
 /** Writes revisions that were created elsewhere, as a replicator does. Most of them create conflicting branches. */
