@@ -87,6 +87,8 @@ class EditDecision {
   readonly #tombstones = new Map<DocumentEdit, string>()
   /** True after a call failed that may have been carried out or may still be carried out. */
   #unknownOutcome = false
+  /** The replica whose decision counts. */
+  #decidedBy: Peer | undefined
 
   constructor(
     scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[],
@@ -174,6 +176,7 @@ class EditDecision {
   async #nextAnswer(silence?: Promise<undefined>): Promise<Answer | undefined> {
     const answer = await Promise.race(silence === undefined ? this.#open.values() : [...this.#open.values(), silence])
     if (answer !== undefined) this.#open.delete(answer.decider)
+    if (answer?.kind === 'decided') this.#decidedBy ??= answer.decider
     return answer
   }
 
@@ -206,7 +209,8 @@ class EditDecision {
   /** @returns whether the outcome reports a tombstone that the edit may extend */
   #nameTombstone(decider: Peer, edit: DocumentEdit, outcome: EditOutcome): boolean {
     if (outcome.kind !== 'tombstone') return false
-    const deciding = this.#unknownOutcome || [...this.#open.keys()].some(peer => peer !== decider)
+    const others = [...this.#open.keys(), this.#decidedBy].filter(peer => peer !== undefined && peer !== decider)
+    const deciding = this.#unknownOutcome || others.length > 0
     if (deciding && this.#tombstones.get(edit) !== outcome.revision) return false
     this.#tombstones.set(edit, outcome.revision)
     return true

@@ -1,7 +1,7 @@
 import type { ApiError, DocumentRevision, UpdateDocumentsRequest } from '@sectional/core'
 import { expect } from 'chai'
 import type { Coordinator, WriteOutcome } from '../../src/contracts/coordinator.ts'
-import { edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
+import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 import type { Fault } from '../replica-world.ts'
 
 type Edit = ReturnType<typeof edit>
@@ -142,6 +142,40 @@ describe('the outcome of an edit', () => {
     expect((await world.leavesOf('x')).b!.map(({ deleted }) => deleted)).to.deep.equal([true])
     await world.during(coordinator.stop())
   })
+
+  it('does not restore a document that was deleted again, when the first decider answers while the next one is asked',
+    async () => {
+      const { world, parent } = await worldWithDocument()
+      const coordinator = world.coordinator('c')
+      await coordinator.updateDocuments(world.db, [edit('x', parent, {}, true)], { w: 3 }, request())
+      const [a, b] = [world.store('a'), world.store('b')]
+      const asked = Promise.withResolvers<void>()
+      // Node a makes the edit and is silent until b is asked, which knows by then that another client has deleted it.
+      world.faults.set('a', { kind: 'hang', verbs: ['diffRevisions'] })
+      const [decideOnA, decideOnB] = [a, b].map(store => store.updateDocuments.bind(store))
+      a.updateDocuments = async (decided, call) => {
+        const reply = await decideOnA!(decided, call)
+        if (reply.kind === 'decided' && reply.outcomes[0]!.kind === 'updated') await asked.promise
+        return reply
+      }
+      b.updateDocuments = async (decided, call) => {
+        b.updateDocuments = decideOnB!
+        const [made] = (await a.openRevisions([{ id: 'x', revisions: 'leaves', latest: false }], plainCall))[0]!
+        if (made?.kind !== 'found') throw new Error('node a has not made the edit')
+        const { start, ids } = made.revision.path
+        const deletion = { id: 'x', path: { start: start + 1, ids: ['ff', ...ids] }, deleted: true, body: bytes({}) }
+        for (const store of [a, b]) await store.storeRevisions({ revisions: [deletion], revsLimit: 1000 }, plainCall)
+        const reply = await decideOnB!(decided, call)
+        asked.resolve()
+        await new Promise(resolve => { setImmediate(resolve) })
+        return reply
+      }
+      const create = edit('x', null, { v: 1 })
+      const outcome = await outcomeOf(world.during(coordinator.updateDocuments(world.db, [create], {}, request())))
+      await world.during(coordinator.stop())
+      expect(outcome).to.include({ kind: 'written' })
+      expect((await world.leavesOf('x')).b).to.deep.equal([{ revision: '4-ff', deleted: true }])
+    })
 
   it('is returned for each document of a bulk request', async () => {
     const { world, parent } = await worldWithDocument()

@@ -344,9 +344,65 @@ async function firstMade(
   return undefined
 }
 
+/**
+ * A client restores deleted documents, and its node hears late what the decider has done. Another client reads them
+ * through the decider and deletes them again. No other replica restores them then.
+ */
+async function restoredLate(contest: Contest): Promise<Findings> {
+  const { context: { database, world }, documents, roles: { decider, third } } = contest
+  for (const [id, first] of documents) {
+    if ((await remove(contest, decider, id, first)).status !== 200) continue
+    const deletedAgain = Promise.withResolvers<void>()
+    world.moments.onceDecided(world.node(decider), () => {
+      world.slow(decider, third, slowAnswersMs)
+      void (async () => {
+        const { body, status } = await world.read(decider, database, id)
+        if (status !== 200 || (await remove(contest, decider, id, body._rev)).status !== 200) return
+        contest.excluded.set(`restored ${id}`, `${body._rev}, which it had made, was deleted`)
+      })().then(deletedAgain.resolve)
+    })
+    await edit(contest, third, id, null, `restored ${id}`)
+    world.moments.cancel()
+    await Promise.race([deletedAgain.promise, world.sleep(silentMs.max)])
+    world.heal()
+  }
+  return []
+}
+
+/**
+ * Documents are edited twice while the decider is away, and the others forget the attempts when they start again. The
+ * decider starts alone, and the links open while it writes an edit that equals the first of these.
+ */
+async function decidesAlone(contest: Contest): Promise<Findings> {
+  const { context: { dice, disks, world }, documents, roles: { decider, standIn } } = contest
+  const others = world.nodes.map(({ number }) => number).filter(number => number !== decider)
+  await world.stop(decider)
+  const replaced: [string, string][] = []
+  for (const [id, parent] of documents) {
+    const { status, body } = await edit(contest, standIn, id, parent, 'shared')
+    if (status === 201 && (await edit(contest, standIn, id, body.rev, 'second')).status === 201) {
+      replaced.push([id, parent])
+    }
+  }
+  await world.stop(...others)
+  await world.start(...others)
+  await world.ready(others)
+  world.partition([decider], others)
+  await world.start(decider)
+  await world.ready([decider])
+  const trouble = disks.of(world.node(decider))
+  trouble.slowMs = slowAnswersMs
+  const answers = Promise.all(replaced.map(([id, parent]) => edit(contest, decider, id, parent, 'shared')))
+  await world.sleep(dice.between(0, settleMs))
+  world.heal()
+  await answers
+  trouble.slowMs = 0
+  return []
+}
+
 const courses = [
   silentDecider, twoDeciders, lateDecider, staleStandIn, missedNotice, brokenAnswer, returnAlone, parentAway,
-  missedAgain, brokenReview, equalEditLater, equalEditFirst,
+  missedAgain, brokenReview, equalEditLater, equalEditFirst, restoredLate, decidesAlone,
 ] as const
 
 /** Waits until the decider, if it runs, is linked to the nodes. */
@@ -474,6 +530,22 @@ async function edit(
     label: `an edit through node ${through} (${status})`, document: id, startMs, endMs: world.nowMs, parent,
     content: value, deleted: false, exclusive: true, kept: true, copies: 0, outcome: outcomeOf(status),
     ...(status < 300 && status > 0 && { revision: body.rev }),
+  })
+  return answer
+}
+
+/** Deletes a document. */
+async function remove(
+  { context: { database, world }, edits }: Contest, through: number, id: string, parent: string,
+): Promise<Awaited<ReturnType<DrillContext['world']['write']>>> {
+  const startMs = world.nowMs
+  const answer = await world.send(through, 'DELETE', `/${database}/${id}?rev=${parent}`)
+  const { body, status } = answer
+  world.say(`deletion of ${database}/${id} ${parent} through node ${through}: ${status} ${JSON.stringify(body)}`)
+  edits.push({
+    label: `a deletion through node ${through} (${status})`, document: id, startMs, endMs: world.nowMs, parent,
+    content: undefined, deleted: true, exclusive: true, kept: true, copies: 0,
+    outcome: status === 200 ? 'done' : outcomeOf(status), ...(status < 300 && status > 0 && { revision: body.rev }),
   })
   return answer
 }
