@@ -20,6 +20,8 @@ interface Leadership {
   readonly firstCommit: number
   commit: number
   readonly rounds: LeaderRounds
+  /** The index of the first entry of the term; undefined until it was sent. */
+  began?: number
   /** The newest two sets of voters: a message may have been queued before the last change of membership. */
   voters: readonly (readonly string[])[]
 }
@@ -197,6 +199,7 @@ export class ConsensusRules {
     for (const entry of message.entries) {
       this.#checkAdmission(node, entry, voters ?? [])
       this.#noteEntry(node, message.term, entry)
+      this.#checkMembership(node, led, message, entry)
     }
     if (led.leader !== node.name) return
     if (message.commit > led.commit) this.#committedBy(node, led, message)
@@ -205,6 +208,15 @@ export class ConsensusRules {
       this.#fail(`${node.name} goes on leading term ${message.term} although no majority of `
         + `${led.voters[0]!.join(', ')} has answered for ${silent} rounds`)
     }
+  }
+
+  /** A leader changes the voters after it has committed an entry of its own term. */
+  #checkMembership(leader: SimulatedNode, led: Leadership, { commit, term }: Of<'append'>, entry: LogEntry): void {
+    if (entry.term !== term) return
+    if (entry.kind === 'noop') led.began = entry.index
+    if (entry.kind !== 'configuration' || led.began === undefined || commit >= led.began) return
+    this.#fail(`${leader.name} changes the voters in entry ${entry.index} of term ${term}, of which it has committed `
+      + 'nothing')
   }
 
   /** A node with an empty disk has forgotten its votes, so it is admitted when it is no voter any more. */
