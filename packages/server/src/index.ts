@@ -20,6 +20,8 @@ export {
 export type {
   ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord,
 } from '@sectional/cluster'
+// This export recovers a cluster from the disk of a simulated node.
+export { ClusterRecovery } from '@sectional/cluster'
 // These exports connect strangers to a simulated cluster.
 export { createPeerNetwork, defaultLimits } from '@sectional/rpc'
 export type { FrameKey, FrameSeal, RpcLimits } from '@sectional/rpc'

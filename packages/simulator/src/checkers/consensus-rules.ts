@@ -122,6 +122,8 @@ export class ConsensusRules {
       case 'vote-reply': return this.#voted(node, message, record)
       case 'append-reply': return this.#acknowledged(node, message, record)
       case 'append': return this.#appended(node, message)
+      case 'snapshot':
+      case 'snapshot-reply': return this.#world.moments.transfers(node, message.to)
       default:
     }
   }
@@ -298,6 +300,11 @@ function storedLog({ disk }: SimulatedNode): StoredLog | undefined {
     if (error instanceof DamagedControlStoreError) return undefined
     throw error
   }
+}
+
+/** Returns whether the node's disk has a snapshot of the metadata. */
+export function hasSnapshot(node: SimulatedNode | undefined): boolean {
+  return node !== undefined && (storedLog(node)?.snapshotIndex ?? 0) > 0
 }
 
 /** Returns whether the disk has the vote, or a later term, in which the vote cannot be given again. */

@@ -2,6 +2,7 @@ import type { Drill } from './drill.ts'
 import { autoPurgeDrill } from './auto-purge-drill.ts'
 import { branchLimitDrill } from './branch-limit-drill.ts'
 import { brokenListDrill } from './broken-list-drill.ts'
+import { brokenViewDrill } from './broken-view-drill.ts'
 import { compactionDrill } from './compaction-drill.ts'
 import { contestedEditsDrill } from './contested-edits-drill.ts'
 import { cutOffPurgeDrill } from './cut-off-purge-drill.ts'
@@ -10,22 +11,28 @@ import { falseCheckpointDrill } from './false-checkpoint-drill.ts'
 import { fullDiskDrill } from './full-disk-drill.ts'
 import { knownMetadataDrill } from './known-metadata-drill.ts'
 import { laggingReplicaDrill } from './lagging-replica-drill.ts'
+import { lateRulesDrill } from './late-rules-drill.ts'
 import { leaderChangeDrill } from './leader-change-drill.ts'
 import { listPartsDrill } from './list-parts-drill.ts'
 import { localDocumentDrill } from './local-document-drill.ts'
+import { lostPieceDrill } from './lost-piece-drill.ts'
 import { lostRecorderDrill } from './lost-recorder-drill.ts'
 import { lostSeedDrill } from './lost-seed-drill.ts'
 import { mapChangeDrill } from './map-change-drill.ts'
 import { lostWritesDrill, olderDiskDrill } from './older-disk-drill.ts'
 import { promisedDeletionDrill } from './promised-deletion-drill.ts'
 import { readRepairDrill } from './read-repair-drill.ts'
+import { recoveryDrill } from './recovery-drill.ts'
 import { refillDrill } from './refill-drill.ts'
+import { removedSourceDrill } from './removed-source-drill.ts'
 import { replicationDrill } from './replication-drill.ts'
 import { restartDrill } from './restart-drill.ts'
 import { silentNodeDrill } from './silent-node-drill.ts'
 import { slowFeedsDrill } from './slow-feeds-drill.ts'
+import { staleEventDrill } from './stale-event-drill.ts'
 import { staleMetadataDrill } from './stale-metadata-drill.ts'
 import { tokenDrill } from './token-drill.ts'
+import { unseenPurgesDrill } from './unseen-purges-drill.ts'
 import { usersDrill } from './users-drill.ts'
 
 /** The drills by the names of the rules that they examine. */
@@ -40,7 +47,10 @@ export const drills: Readonly<Record<string, Drill>> = {
   'repaired-by-reads': readRepairDrill, 'tokens-hold': tokenDrill, 'newest-locals': localDocumentDrill,
   'known-after-start': knownMetadataDrill, 'promise-first': promisedDeletionDrill, 'users-served': usersDrill,
   'feeds-follow': slowFeedsDrill, 'branches-limited': branchLimitDrill, 'bodies-removed': compactionDrill,
-  'dropped-cleared': droppedShardsDrill,
+  'dropped-cleared': droppedShardsDrill, 'late-rules': lateRulesDrill,
+  'purges-unseen': unseenPurgesDrill, 'metadata-arrives': lostPieceDrill,
+  'source-removed': removedSourceDrill, 'recovered-alone': recoveryDrill, 'events-told': staleEventDrill,
+  'broken-view': brokenViewDrill,
   // It must be the last one: checkpoints are false afterwards.
   'digests-compared': falseCheckpointDrill,
 }

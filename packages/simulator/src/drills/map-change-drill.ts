@@ -95,7 +95,7 @@ async function onMajority(
 }
 
 /** Reports through a node that a replica is damaged. Returns whether it stopped to count. */
-async function report(
+export async function report(
   through: SimulatedNode, { incarnation, range }: ShardId, node: string,
 ): Promise<boolean> {
   try {

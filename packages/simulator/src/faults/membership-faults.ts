@@ -87,7 +87,7 @@ async function removed({ dice, world }: FaultContext, node: SimulatedNode): Prom
 }
 
 /** Returns true when the node is certainly not a member any more, false when that is unknown. */
-async function isRemoved(through: SimulatedNode, name: string): Promise<boolean> {
+export async function isRemoved(through: SimulatedNode, name: string): Promise<boolean> {
   try {
     await through.inside!.control.removeNode(name)
     return true

@@ -1,5 +1,5 @@
 import { shardKey } from '@sectional/core'
-import type { EditOutcome, ShardId, ShardReplica } from '@sectional/core'
+import type { EditOutcome, IndexReplica, ShardId, ShardReplica } from '@sectional/core'
 import type { NodeObserver, SimulatedNode } from './simulated-node.ts'
 import { withChanges } from './with-changes.ts'
 
@@ -16,6 +16,9 @@ export class CriticalMoments implements NodeObserver {
   readonly #waiting = new Map<SimulatedNode, { readonly kind: EditOutcome['kind']; readonly act: () => void }>()
   #acknowledged: ((node: SimulatedNode) => void) | undefined
   #leading: ((node: SimulatedNode) => void) | undefined
+  #indexPaged: ((node: SimulatedNode) => Promise<void>) | undefined
+  #transferring: ((from: SimulatedNode, to: string) => void) | undefined
+  #held: Promise<void> | undefined
   #examined = 0
   #paged: ((node: SimulatedNode) => void) | undefined
   #sending: { readonly reader: SimulatedNode; readonly act: (node: SimulatedNode) => void } | undefined
@@ -34,6 +37,11 @@ export class CriticalMoments implements NodeObserver {
   /** `act` is called once, with the node whose replica has just sent the first page of documents or changes. */
   oncePaged(act: (node: SimulatedNode) => void): void {
     this.#paged = act
+  }
+
+  /** `act` is called once, with the node that has just sent the first page of an index. The next page waits for it. */
+  onceIndexPaged(act: (node: SimulatedNode) => Promise<void>): void {
+    this.#indexPaged = act
   }
 
   /** `act` is called once, with a node other than the reader that has begun to send content of an attachment. */
@@ -61,6 +69,11 @@ export class CriticalMoments implements NodeObserver {
     this.#leading = act
   }
 
+  /** `act` is called when a node is about to send a piece of a snapshot of the metadata, or the answer to one. */
+  onTransfer(act: (from: SimulatedNode, to: string) => void): void {
+    this.#transferring = act
+  }
+
   /** A checker that sees the messages of the metadata log calls this. */
   acknowledged(node: SimulatedNode): void {
     this.#acknowledged?.(node)
@@ -73,6 +86,11 @@ export class CriticalMoments implements NodeObserver {
     act?.(node)
   }
 
+  /** The same for messages that transfer a snapshot. */
+  transfers(from: SimulatedNode, to: string): void {
+    this.#transferring?.(from, to)
+  }
+
   /** Lets a checker examine each of the next events of which it otherwise examines a sample. */
   examine(events: number): void {
     this.#examined = events
@@ -83,10 +101,21 @@ export class CriticalMoments implements NodeObserver {
     return this.#examined > 0 && this.#examined-- > 0
   }
 
+  /** Lets lists arrive only after the returned function was called, with what the replicas had when they were asked. */
+  holdLists(): () => void {
+    const held = Promise.withResolvers<void>()
+    this.#held = held.promise
+    return () => {
+      if (this.#held === held.promise) this.#held = undefined
+      held.resolve()
+    }
+  }
+
   /** Forgets what was to happen on any node. */
   cancel(): void {
     this.#waiting.clear()
     this.#paged = this.#acknowledged = this.#leading = this.#scanned = this.#storing = this.#sending = undefined
+    this.#transferring = this.#indexPaged = undefined
   }
 
   /** Returns the replica that the node used last. Only drills that break a rule of the cluster on purpose call it. */
@@ -124,13 +153,28 @@ export class CriticalMoments implements NodeObserver {
       scanChanges: (request, context) => context.requestId === pullRequest
         ? this.#scanning(node, replica.scanChanges(request, context))
         : this.#paging(node, replica.scanChanges(request, context)),
-      scanDocuments: (request, context) => this.#paging(node, replica.scanDocuments(request, context)),
+      scanDocuments: (request, context) => this.#holding(this.#paging(node, replica.scanDocuments(request, context))),
       blobs: withChanges(replica.blobs, {
         readBlob: (request, context) => this.#sendingContent(node, replica.blobs.readBlob(request, context)),
       }),
     })
     this.#watched.set(replica, watched)
     return watched
+  }
+
+  indexes(node: SimulatedNode, indexes: IndexReplica): IndexReplica {
+    return this.#indexPaged === undefined ? indexes : withChanges(indexes, {
+      scanIndex: (request, context) => this.#indexPaging(node, indexes.scanIndex(request, context)),
+    })
+  }
+
+  async *#indexPaging<Page>(node: SimulatedNode, pages: AsyncIterable<Page>): AsyncGenerator<Page> {
+    for await (const page of pages) {
+      yield page
+      const act = this.#indexPaged
+      this.#indexPaged = undefined
+      await act?.(node)
+    }
   }
 
   async *#sendingContent<Chunk>(node: SimulatedNode, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
@@ -149,6 +193,14 @@ export class CriticalMoments implements NodeObserver {
     const { act } = this.#scanned
     this.#scanned = undefined
     act()
+  }
+
+  async *#holding<Page>(pages: AsyncIterable<Page>): AsyncGenerator<Page> {
+    for await (const page of pages) {
+      await this.#held
+      yield page
+    }
+    await this.#held
   }
 
   async *#paging<Page>(node: SimulatedNode, pages: AsyncIterable<Page>): AsyncGenerator<Page> {

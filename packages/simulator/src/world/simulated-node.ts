@@ -51,6 +51,8 @@ export interface Planting {
 export interface NodeObserver {
   readonly network?: (node: SimulatedNode, network: PeerNetwork, runtime: Runtime) => PeerNetwork
   readonly replica?: (node: SimulatedNode, shard: ShardId, replica: ShardReplica) => ShardReplica
+  /** Returns the indexes of a replica for one call. */
+  readonly indexes?: (node: SimulatedNode, indexes: IndexReplica) => IndexReplica
 }
 
 /** Returns the indexes of a replica of the node. */
@@ -146,7 +148,12 @@ export class SimulatedNode {
     const planting = this.#parts.plant?.(this.name) ?? {}
     const planted = planting.seams
     let indexesOf: IndexesOf | undefined
-    const indexes = (local: IndexesOf): IndexesOf => indexesOf = planted?.indexes?.(local) ?? local
+    const indexes = (local: IndexesOf): IndexesOf => {
+      const shown = planted?.indexes?.(local) ?? local
+      const observers = [...this.#parts.observers]
+      indexesOf = shard => observers.reduce((inner, each) => each.indexes?.(this, inner) ?? inner, shown(shard))
+      return indexesOf
+    }
     const node = createNode(planting.runtime?.(runtime) ?? runtime, {
       options: nodeOptions(configuration.settings()), configuration, version,
       seams: {
