@@ -62,6 +62,11 @@ export const compactedBytesMin = 20_000
 const compactions = 2
 /** More documents than a replica reads one by one. */
 const manyDocuments = 40
+const aheadReadMs = 2000
+const aheadAttempts = 3
+const rewrites = 3
+const indexedReadMs = 300
+const damagedIndex = 'an index is damaged'
 const compactedEdits = 5
 const bodyBytes = 6000
 /** Longer than the time from a write to the compaction. */
@@ -91,6 +96,8 @@ export class ReplicaExercise {
     if (dice.chance(0.5)) steps.push(() => this.#forgottenPurge())
     if (dice.chance(0.3)) steps.push(() => this.#lateDocument())
     if (dice.chance(0.3)) steps.push(() => this.#unreadable())
+    if (dice.chance(0.4)) steps.push(() => this.#failedWhileRead())
+    if (!this.#partitioned && dice.chance(0.4)) steps.push(() => this.#rewrittenWhileIndexed())
     if (dice.chance(0.3)) steps.push(() => this.#sweptWrite())
     if (dice.chance(0.3)) steps.push(() => this.#compactedByItself())
     for (const step of dice.sample(steps, steps.length)) {
@@ -308,6 +315,72 @@ export class ReplicaExercise {
     return []
   }
 
+  /** A write fails, and may be on the disk nevertheless, while a call of many documents reads its document ahead. */
+  async #failedWhileRead(): Promise<Findings> {
+    const { dice, disks, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    const made = Array.from({ length: manyDocuments }, (_, index) => editOf(this.#id(`ahead${dice.seed()}${index}`)))
+    const update = async (edits: readonly DocumentEdit[]): Promise<void> => {
+      const { shown } = await this.#replica(node)
+      await shown.updateDocuments({ edits, revsLimit: 1000, force: true }, { timeoutMs: callMs }).catch(() => {})
+    }
+    await update(made)
+    for (let attempt = 0, parents = made; attempt < aheadAttempts; attempt++) {
+      // The replica keeps no records in memory after a start.
+      await world.stop(node.number)
+      await world.start(node.number)
+      await world.ready()
+      const edits = parents.map(({ id, revisionHash: hash }) => editOf(id, `${attempt + 1}-${hash}`))
+      const trouble = disks.of(node)
+      Object.assign(trouble, { store: documentStoreName, slowReadsMs: aheadReadMs })
+      const many = update(edits)
+      await world.sleep(dice.between(0, aheadReadMs / 2))
+      trouble.failingWrites = 1
+      await update([editOf(edits[0]!.id, edits[0]!.parent, '{"ahead":true}')])
+      trouble.failingWrites = 0
+      await many
+      this.#calm(node)
+      await world.sleep(recoveredMs)
+      await (await this.#replica(node)).audit(dice)
+      parents = edits
+    }
+    return []
+  }
+
+  /** A document is purged and written again, and once more while an index reads the changes. */
+  async #rewrittenWhileIndexed(): Promise<Findings> {
+    const { dice, disks, world } = this.#parts
+    const node = dice.pick(this.#hosts)
+    const { shown } = await this.#replica(node)
+    const id = `rewritten${dice.seed()}`
+    const write = async (): Promise<void> => {
+      const opened = await shown.openDocument({ id, body: false, tree: false }, { timeoutMs: callMs })
+      await makeDocument(shown, { id }, opened?.leaves[0]?.revision ?? null, `${dice.seed()}`)
+    }
+    await write()
+    const damages: string[] = []
+    const onLog: Parameters<typeof world.onLog.add>[0] = ({ name }, _level, text) => {
+      if (text.startsWith(damagedIndex)) damages.push(`${name} said, although no fault has damaged an index: ${text}`)
+    }
+    world.onLog.add(onLog)
+    for (let attempt = 0; attempt < rewrites; attempt++) {
+      await this.#converge()
+      const findings = await this.#query()
+      if (findings.length > 0) return findings
+      Object.assign(disks.of(node), { store: documentStoreName, slowReadsMs: indexedReadMs })
+      const tree = (await shown.openDocument({ id, body: false, tree: true }, { timeoutMs: callMs }))?.tree ?? []
+      await purge(shown, { uuid: `rewritten${dice.seed()}`, id, paths: tree.map(({ path }) => path) })
+      await write()
+      const queried = world.send(node.number, 'GET', `/${database}/_design/exercise/_view/all`)
+      await world.sleep(dice.between(0, indexedReadMs / 2))
+      await write()
+      await queried
+      this.#calm(node)
+    }
+    world.onLog.delete(onLog)
+    return disks.damagedIndexes === 0 ? damages : []
+  }
+
   /** Unused content is removed while a write that names it is on its way to the disk. */
   async #sweptWrite(): Promise<Findings> {
     const { dice, disks, world } = this.#parts
@@ -407,9 +480,11 @@ export class ReplicaExercise {
     const findings: string[] = []
     for (const { number } of world.nodes) {
       const { body, status } = await world.send(number, 'GET', `/${database}/_design/exercise/_view/all`)
-      const found = (body?.rows as readonly any[] ?? []).map(({ id, key }) => `${id} ${key}`).sort().join(', ')
-      if (status === 200 && found === expected) continue
-      findings.push(`the view through node ${number} is answered ${status} with ${found}, not ${expected}`)
+      const shown: readonly any[] = body?.rows ?? []
+      const found = shown.map(({ id, key }) => `${id} ${key}`).sort().join(', ')
+      if (status === 200 && found === expected && body.total_rows === shown.length) continue
+      findings.push(`the view through node ${number} is answered ${status} with ${found} of ${body?.total_rows} rows, `
+        + `not ${expected}`)
     }
     return findings
   }
@@ -451,8 +526,8 @@ function attachmentOf(blob: string, length: number): AttachmentRecord {
   }
 }
 
-function editOf(id: string): DocumentEdit {
-  const made = { parent: null, deleted: false, body: Buffer.from('{}') }
+function editOf(id: string, parent: string | null = null, body = '{}'): DocumentEdit {
+  const made = { parent, deleted: false, body: Buffer.from(body) }
   return { ...made, id, revisionHash: revisionHash(made) }
 }
 

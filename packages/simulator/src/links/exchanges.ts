@@ -64,11 +64,11 @@ export class Exchanges {
       network.onChange((_, up) => { if (!up) this.#linksLost++ })
       return watched
     } })
-    world.onLog = (node, level, text) => {
+    world.onLog.add((node, level, text) => {
       if (!this.tampered && level === 'error' && text.startsWith('a peer broke the protocol')) {
         report('peers-keep-protocol', `${node.name}: ${text}`)
       }
-    }
+    })
   }
 
   get trips(): RoundTrips { return this.#trips }

@@ -84,7 +84,7 @@ export class World {
   /** Returns what arrives instead of a frame from one host to another. */
   tamper: (from: string, to: string, frame: Uint8Array) => readonly Uint8Array[] = (_from, _to, frame) => [frame]
   /** Called for each line of a node's log. */
-  onLog: (node: SimulatedNode, level: LogLevel, text: string) => void = () => {}
+  readonly onLog = new Set<(node: SimulatedNode, level: LogLevel, text: string) => void>()
   readonly #crashes: Dice
   #failure: Failure | undefined
   /** Milliseconds that are added to frames from one host to another. */
@@ -140,7 +140,7 @@ export class World {
         clientDelayMs: () => clients.between(clientDelayMs.min, clientDelayMs.max),
         onLog: (node, level, text) => {
           this.say(`${node.host} ${level} ${text}`)
-          this.onLog(node, level, text)
+          for (const listener of this.onLog) listener(node, level, text)
         },
         onFatal: (node, error) => this.#gaveUp(node, error),
         observers: this.observers, plant, observe,
