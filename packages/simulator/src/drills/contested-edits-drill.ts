@@ -29,7 +29,7 @@ interface Contest {
 const documentsUsually = 6
 /** More than a replica asks for at once when it catches up. */
 const documentsOfCatchUp = 16
-const coursesTaken = 2
+const coursesTaken = 3
 const settleMs = 1500
 /** Shorter than the time after which links to a node that does not answer are closed. */
 const silentMs = { min: 1000, max: 2500 }
