@@ -62,8 +62,6 @@ export const compactedBytesMin = 20_000
 const compactions = 2
 /** More documents than a replica reads one by one. */
 const manyDocuments = 40
-const aheadReadMs = 2000
-const aheadAttempts = 3
 const rewrites = 3
 const indexedReadMs = 300
 const damagedIndex = 'an index is damaged'
@@ -96,7 +94,6 @@ export class ReplicaExercise {
     if (dice.chance(0.5)) steps.push(() => this.#forgottenPurge())
     if (dice.chance(0.3)) steps.push(() => this.#lateDocument())
     if (dice.chance(0.3)) steps.push(() => this.#unreadable())
-    if (dice.chance(0.4)) steps.push(() => this.#failedWhileRead())
     if (!this.#partitioned && dice.chance(0.4)) steps.push(() => this.#rewrittenWhileIndexed())
     if (dice.chance(0.3)) steps.push(() => this.#sweptWrite())
     if (dice.chance(0.3)) steps.push(() => this.#compactedByItself())
@@ -315,38 +312,6 @@ export class ReplicaExercise {
     return []
   }
 
-  /** A write fails, and may be on the disk nevertheless, while a call of many documents reads its document ahead. */
-  async #failedWhileRead(): Promise<Findings> {
-    const { dice, disks, world } = this.#parts
-    const node = dice.pick(this.#hosts)
-    const made = Array.from({ length: manyDocuments }, (_, index) => editOf(this.#id(`ahead${dice.seed()}${index}`)))
-    const update = async (edits: readonly DocumentEdit[]): Promise<void> => {
-      const { shown } = await this.#replica(node)
-      await shown.updateDocuments({ edits, revsLimit: 1000, force: true }, { timeoutMs: callMs }).catch(() => {})
-    }
-    await update(made)
-    for (let attempt = 0, parents = made; attempt < aheadAttempts; attempt++) {
-      // The replica keeps no records in memory after a start.
-      await world.stop(node.number)
-      await world.start(node.number)
-      await world.ready()
-      const edits = parents.map(({ id, revisionHash: hash }) => editOf(id, `${attempt + 1}-${hash}`))
-      const trouble = disks.of(node)
-      Object.assign(trouble, { store: documentStoreName, slowReadsMs: aheadReadMs })
-      const many = update(edits)
-      await world.sleep(dice.between(0, aheadReadMs / 2))
-      trouble.failingWrites = 1
-      await update([editOf(edits[0]!.id, edits[0]!.parent, '{"ahead":true}')])
-      trouble.failingWrites = 0
-      await many
-      this.#calm(node)
-      await world.sleep(recoveredMs)
-      await (await this.#replica(node)).audit(dice)
-      parents = edits
-    }
-    return []
-  }
-
   /** A document is purged and written again, and once more while an index reads the changes. */
   async #rewrittenWhileIndexed(): Promise<Findings> {
     const { dice, disks, world } = this.#parts
@@ -526,8 +491,8 @@ function attachmentOf(blob: string, length: number): AttachmentRecord {
   }
 }
 
-function editOf(id: string, parent: string | null = null, body = '{}'): DocumentEdit {
-  const made = { parent, deleted: false, body: Buffer.from(body) }
+function editOf(id: string): DocumentEdit {
+  const made = { parent: null, deleted: false, body: Buffer.from('{}') }
   return { ...made, id, revisionHash: revisionHash(made) }
 }
 
