@@ -41,6 +41,8 @@ const pollMs = 10
 const linkMsMax = 20_000
 const readWaitMs = 3000
 const sharedValueChance = 0.3
+/** Share of the rival edits that are rows of a bulk request. */
+const rowChance = 0.4
 const restartChance = 0.3
 /** Slow enough that a replica misses an edit, and wants to catch up again, before it has what it asked for. */
 const slowAnswersMs = 3000
@@ -130,8 +132,8 @@ async function lateDecider(contest: Contest): Promise<Findings> {
   world.cut(decider, third)
   world.cut(third, decider)
   await Promise.all([...documents].flatMap(([id, parent]) => [
-    edit(contest, third, id, parent, 'rival'),
-    world.sleep(dice.between(lateMs.min, lateMs.max)).then(() => edit(contest, decider, id, parent, 'late rival')),
+    rivalEdit(contest, third, id, parent, 'rival'),
+    world.sleep(dice.between(lateMs.min, lateMs.max)).then(() => rivalEdit(contest, decider, id, parent, 'late rival')),
   ]))
   return []
 }
@@ -425,10 +427,39 @@ async function rivalEdits(
     const shared = dice.chance(sharedValueChance)
     return dice.sample(through, dice.integer(2, 3)).map(async (number, index) => {
       await world.sleep(dice.between(0, withinMs))
-      await edit(contest, number, id, parent, shared ? 'shared' : `rival ${index}`)
+      await rivalEdit(contest, number, id, parent, shared ? 'shared' : `rival ${index}`)
     })
   }))
 }
+
+function rivalEdit(contest: Contest, through: number, id: string, parent: string, value: string): Promise<unknown> {
+  const inRow = contest.context.dice.chance(rowChance)
+  return inRow ? editInRow(contest, through, id, parent, value) : edit(contest, through, id, parent, value)
+}
+
+/**
+ * Edits a document with one row of a bulk request. The row before it is an edit that conflicts, so that the rows of the
+ * request and the revisions that it makes are numbered differently.
+ */
+async function editInRow(contest: Contest, through: number, id: string, parent: string, value: string): Promise<void> {
+  const { context: { database, world } } = contest
+  const startMs = world.nowMs
+  const docs = [{ _id: id, v: 'no parent' }, { _id: id, _rev: parent, v: value }]
+  const answer = await world.send(through, 'POST', `/${database}/_bulk_docs`, { docs })
+  world.say(`${database}/${id} ${parent} ${value} in a row through node ${through}: ${JSON.stringify(answer.body)}`)
+  docs.forEach(({ v }, row) => {
+    const { accepted, error, rev }: RowOfBulk = Array.isArray(answer.body) ? answer.body[row] : {}
+    contest.edits.push({
+      label: `an edit in row ${row} of a request through node ${through} (${answer.status})`, document: id, startMs,
+      endMs: world.nowMs, parent: row === 0 ? null : parent, content: v, deleted: false, exclusive: true, kept: true,
+      copies: 0,
+      outcome: rev === undefined ? error === 'conflict' ? 'conflict' : 'unknown' : accepted ? 'accepted' : 'done',
+      ...(rev !== undefined && { revision: rev }),
+    })
+  })
+}
+
+interface RowOfBulk { readonly rev?: string; readonly accepted?: true; readonly error?: string }
 
 /**
  * The second replica cannot be reached by the first one while documents are edited. Then the first one is silent, and
