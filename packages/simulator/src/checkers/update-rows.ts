@@ -2,8 +2,11 @@ import type { Dice } from '../world/dice.ts'
 import type { World } from '../world/world.ts'
 import type { Findings } from './final-state.ts'
 
-/** Milliseconds until nothing that was written before is recorded any more. */
-const settleMs = 10_000
+/**
+ * Milliseconds until nothing that was written before is recorded any more. After its disk failed, a replica tells up to
+ * 30 s after the recovery that the last batch may have been written.
+ */
+const settleMs = 40_000
 /** Milliseconds for which the feed waits for a row, and for further rows. */
 const waitMs = 2000
 const writeAfterMs = 100
