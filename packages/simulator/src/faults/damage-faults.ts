@@ -20,7 +20,7 @@ const replicasMin = 2
  * them: a reader that passes such a row before the next scrub misses the change.
  */
 const missingKinds: ReadonlySet<string> = new Set(['i', 'b', 'l'])
-const missingShare = 0.3
+const missingShare = 0.6
 
 /**
  * Damages or removes one record of one replica: of a document, a body, a row of the changes log, a local document,
