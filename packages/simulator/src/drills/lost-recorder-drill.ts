@@ -25,8 +25,8 @@ interface Recorded {
 
 /**
  * Nodes stop to answer just after a write, and crash, one after the other. One of them had to record the write for
- * `_db_updates`, and the others have left it to this node: one of them records it then. After a further write, all disks
- * are full for a moment, so that nobody can record it at once.
+ * `_db_updates`, and the others have left it to this node: one of them records it then. After a further write, all
+ * disks are full for a moment, so that nobody can record it at once.
  */
 export async function lostRecorderDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, disks, world } = context
