@@ -1,10 +1,10 @@
 import type { SwarmAction } from './action.ts'
 import { attachmentActions } from './attachment-actions.ts'
-import { bulkActions } from './bulk-actions.ts'
+import { bulkActions, bulkReadActions } from './bulk-actions.ts'
 import { databaseActions, lookActions } from './database-actions.ts'
 import { documentActions } from './document-actions.ts'
 import { findActions } from './find-actions.ts'
-import { localDocumentActions } from './local-document-actions.ts'
+import { localDocumentActions, manyLocalDocumentsActions } from './local-document-actions.ts'
 import { optionActions } from './option-actions.ts'
 import { cutOffPurgeActions, purgeActions } from './purge-actions.ts'
 import { validationActions } from './validation-actions.ts'
@@ -27,4 +27,6 @@ export const actions: readonly SwarmAction[] = [
   ...optionActions,
   ...cutOffPurgeActions,
   ...lookActions,
+  ...manyLocalDocumentsActions,
+  ...bulkReadActions,
 ]

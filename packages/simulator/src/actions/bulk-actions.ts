@@ -3,15 +3,20 @@ import { parseRevision, revisionHash } from '@sectional/core'
 import type { ContentName } from '../workload/attachment-content.ts'
 import { outcomeOf, readRow } from '../workload/client-session.ts'
 import type { ClientSession, Reading, Task } from '../workload/client-session.ts'
+import type { ShownRow } from '../workload/history.ts'
 import type { Answer } from '../world/answer.ts'
 import type { SwarmAction } from './action.ts'
 import { inline } from './attachment-actions.ts'
 import { readList } from './document-actions.ts'
 
+const bulkGetMax = 6
+
 export const bulkActions: readonly SwarmAction[] = [
   { name: 'bulk', weight: 4, act: bulk },
   { name: 'graft', weight: 2, act: graft },
 ]
+
+export const bulkReadActions: readonly SwarmAction[] = [{ name: 'bulk-get', weight: 2, act: bulkGet }]
 
 interface BulkWrite {
   readonly id: string
@@ -85,6 +90,43 @@ async function graft(session: ClientSession, database: string, id: string): Prom
     kind: 'graft', id, value, attachments: { inherits: false, contents }, paths: [path], tombstone,
     read: answer => readGraft(answer, revision),
   }])
+}
+
+/** Reads all leaves of some documents, and of others a revision that the client knows, or those that replaced it. */
+async function bulkGet(session: ClientSession, database: string): Promise<void> {
+  const { dice, options: { r } } = session
+  const docs = Array.from({ length: dice.integer(1, bulkGetMax) }, () => {
+    const id = session.documentId()
+    const rev = dice.chance(0.5) ? session.known(database, id) ?? session.replaced(database, id) : undefined
+    return { id, ...(rev !== undefined && { rev }) }
+  })
+  const query = new URLSearchParams({
+    revs: 'true', ...(dice.chance(0.5) && { latest: 'true' }), ...(r !== undefined && { r: String(r) }),
+  })
+  await session.ask(database, 'POST', `/${database}/_bulk_get?${query.toString()}`, { json: { docs } }, [
+    { kind: 'open-revisions', id: docs.map(({ id }) => id).join(' '), read: readBulkGet },
+  ])
+}
+
+function readBulkGet({ status, body }: Answer): Reading {
+  if (status !== 200 || !Array.isArray(body?.results)) return { outcome: outcomeOf(status) }
+  const rows = body.results.flatMap(({ id, docs }: ReadResult) => docs.flatMap(({ ok }): ShownRow[] => {
+    if (ok === undefined) return []
+    const { start, ids: [, parent] } = ok._revisions
+    return [{
+      id, revision: ok._rev, value: ok.v, ...(parent !== undefined && { parent: `${start - 1}-${parent}` }),
+    }]
+  }))
+  return { outcome: 'done', rows }
+}
+
+interface ReadResult {
+  readonly id: string
+  readonly docs: readonly { readonly ok?: {
+    readonly _rev: string
+    readonly _revisions: { readonly start: number; readonly ids: readonly string[] }
+    readonly v: string
+  } }[]
 }
 
 /** Returns the winners of the documents that are not deleted. */

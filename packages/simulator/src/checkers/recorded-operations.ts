@@ -128,7 +128,7 @@ export class RecordedOperations {
     return this.#state.operations.flatMap((operation): Read[] => {
       const { database, id, kind, outcome, readValue, revision = null, startMs, endMs, rows } = operation
       const incarnation = certainIncarnation(operation)
-      if (outcome !== 'done' || incarnation === undefined) return []
+      if (kind === 'local-list' || outcome !== 'done' || incarnation === undefined) return []
       const label = describe(operation)
       const named = (row: ShownRow) => ({
         document: documentName(database, incarnation, row.id), revision: row.revision,
@@ -162,8 +162,12 @@ export class RecordedOperations {
     const { operations, restMs = Infinity } = this.#state
     const localWrites: LocalWrite[] = []
     const localReads: LocalRead[] = []
+    const written = new Map<string, Set<string>>()
+    for (const { kind, database, id } of operations) {
+      if (kind === 'local-write') written.set(database, (written.get(database) ?? new Set()).add(id))
+    }
     for (const operation of operations) {
-      const { kind, database, id, startMs, endMs, outcome, value, readValue = null } = operation
+      const { kind, database, id, startMs, endMs, outcome, value, readValue = null, rows = [] } = operation
       const incarnation = certainIncarnation(operation)
       const label = describe(operation)
       const of = (each: string) => ({ label, document: documentName(database, each, `_local/${id}`), startMs, endMs })
@@ -177,6 +181,15 @@ export class RecordedOperations {
         }
       } else if (kind === 'local-read' && outcome === 'done' && incarnation !== undefined) {
         localReads.push({ ...of(incarnation), content: readValue, fresh: startMs >= restMs })
+      } else if (kind === 'local-list' && outcome === 'done' && incarnation !== undefined) {
+        // A list shows every local document that it does not name as one that does not exist.
+        const shown = new Map(rows.map(row => [row.id, row.value ?? null]))
+        for (const each of new Set([...written.get(database) ?? [], ...shown.keys()])) {
+          localReads.push({
+            label, document: documentName(database, incarnation, `_local/${each}`), startMs, endMs,
+            content: shown.get(each) ?? null, fresh: startMs >= restMs,
+          })
+        }
       }
     }
     return { localWrites, localReads }

@@ -8,7 +8,7 @@ import { actions } from '../actions/actions.ts'
 import { createDatabase, nameOperations } from '../actions/database-actions.ts'
 import { list } from '../actions/document-actions.ts'
 import { findActions } from '../actions/find-actions.ts'
-import { readLocal } from '../actions/local-document-actions.ts'
+import { listLocals, readLocal } from '../actions/local-document-actions.ts'
 import { viewActions } from '../actions/view-actions.ts'
 import { attachmentsReadable } from '../checkers/attachments-readable.ts'
 import { blobsKept, unnamedBlobs } from '../checkers/blobs-kept.ts'
@@ -440,7 +440,7 @@ class SwarmRun {
     if (leaks.length > 0) throw new Failure('safety', 'nothing-leaks', leaks.join('; '))
   }
 
-  /** Lists the documents of each database through each node, and reads its local documents. */
+  /** Lists the documents of each database through each node, and lists and reads its local documents. */
   async #readAll(databases: ReadonlyMap<string, FinalDatabase>): Promise<void> {
     const { operations } = this.history
     for (const [name, { record }] of databases) {
@@ -449,6 +449,7 @@ class SwarmRun {
       for (const { number } of this.#world.nodes) {
         const { session } = this.#client(`rest${number}`, [number])
         await list(session, record.name)
+        await listLocals(session, name)
         for (const id of new Set(written.map(operation => operation.id))) await readLocal(session, name, id)
       }
     }

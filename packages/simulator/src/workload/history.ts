@@ -8,7 +8,7 @@ import type { ContentName } from './attachment-content.ts'
 
 export type OperationKind =
   | 'read' | 'write' | 'delete' | 'graft' | 'attach' | 'detach' | 'read-attachment' | 'purge' | 'compact'
-  | 'local-write' | 'local-delete' | 'local-read' | 'list' | 'open-revisions' | 'feed'
+  | 'local-write' | 'local-delete' | 'local-read' | 'local-list' | 'list' | 'open-revisions' | 'feed'
   | 'create-database' | 'delete-database' | 'look-database'
   /** An operation of an action that only the action's own checkers examine. */
   | `custom:${string}`

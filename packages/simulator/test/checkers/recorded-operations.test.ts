@@ -68,6 +68,15 @@ describe('the recorded operations of a run', () => {
     expect(rules([{ ...first!, w: 1 }, second!, read], { restMs: 0 })).to.deep.equal([])
   })
 
+  it('show in lists of local documents what was written, and at rest every document', () => {
+    const written: Fields = { kind: 'local-write', value: 'l1' }
+    const list: Fields = { kind: 'local-list', id: '', rows: [{ id: 'x', revision: '0-1', value: 'l1' }] }
+    expect(rules([written, list], { restMs: 0 })).to.deep.equal([])
+    expect(rules([{ ...written, value: 'l2' }, list])).to.deep.equal(['local-documents'])
+    expect(rules([written, { ...list, rows: [] }])).to.deep.equal([])
+    expect(rules([written, { ...list, rows: [] }], { restMs: 0 })).to.deep.equal(['local-documents'])
+  })
+
   it('let reads be stale when they need not meet a replica that confirmed the edit', () => {
     const stale: Fields = { kind: 'read', revision: '1-a', readValue: 'v0' }
     expect(rules([created, edited, stale])).to.deep.equal(['fresh-reads'])
