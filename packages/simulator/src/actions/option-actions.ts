@@ -53,6 +53,9 @@ async function change(
   session: ClientSession, database: string, target: string, json: unknown, name: string,
 ): Promise<void> {
   await session.ask(database, 'PUT', target, { json }, [
-    { kind: `custom:${name}`, id: '', read: ({ status }) => ({ outcome: outcomeOf(status) }) },
+    {
+      kind: `custom:${name}`, id: '', value: JSON.stringify(json),
+      read: ({ status }) => ({ outcome: outcomeOf(status) }),
+    },
   ])
 }

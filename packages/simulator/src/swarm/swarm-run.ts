@@ -29,6 +29,7 @@ import { IndexInspector } from '../checkers/index-inspector.ts'
 import { MetadataLog } from '../checkers/metadata-log.ts'
 import { findsExact } from '../checkers/finds-exact.ts'
 import { oneBranch } from '../checkers/one-branch.ts'
+import { optionsKept } from '../checkers/options-kept.ts'
 import { RecordedOperations } from '../checkers/recorded-operations.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
 import { spaceReclaimed } from '../checkers/space-reclaimed.ts'
@@ -142,6 +143,7 @@ const finalCheckers: Readonly<Record<string, FinalChecker>> = {
   'one-branch': oneBranch,
   'deleted-stays': deletedStays,
   'kept-databases': keptDatabases,
+  'options-kept': optionsKept,
   ...Object.assign({}, ...actions.map(({ checkers }) => checkers)),
 }
 
