@@ -15,6 +15,7 @@ import { blobsKept, unnamedBlobs } from '../checkers/blobs-kept.ts'
 import type { UnnamedBlobs } from '../checkers/blobs-kept.ts'
 import { changesComplete } from '../checkers/changes-complete.ts'
 import { changesFollow } from '../checkers/changes-follow.ts'
+import { countsShown } from '../checkers/counts-shown.ts'
 import { databaseUpdates } from '../checkers/database-updates.ts'
 import { deletedStays } from '../checkers/deleted-stays.ts'
 import { readReplicas } from '../checkers/disk-contents.ts'
@@ -64,6 +65,7 @@ import { Schedule } from '../plan/schedule.ts'
 import { damageNames, drawSwarmOptions } from '../plan/swarm-options.ts'
 import type { SwarmOptions } from '../plan/swarm-options.ts'
 import { Weather } from '../plan/weather.ts'
+import { drillShares, losesWrites, lostSeedShare } from './drill-shares.ts'
 
 export interface SwarmResult {
   readonly seed: number
@@ -110,16 +112,6 @@ const recentLines = 60
 const revsLimitDefault = 1000
 /** With a smaller `_revs_limit`, replicas forget that a revision was replaced (docs/reliability.md). */
 const drilledRevsLimitMin = 5
-const lostSeedShare = 0.8
-/** Shares of drills that also end runs without other drills. */
-const drillShares: Readonly<Record<string, number>> = {
-  'contested-edits': 0.3, 'repaired-by-reads': 0.06, 'tokens-hold': 0.06, 'newest-locals': 0.1,
-  'known-after-start': 0.06, 'promise-first': 0.06, 'users-served': 0.06, 'feeds-follow': 0.06,
-  'branches-limited': 0.02, 'bodies-removed': 0.06, 'dropped-cleared': 0.06, 'late-rules': 0.1, 'purges-unseen': 0.1,
-  'metadata-arrives': 0.1, 'source-removed': 0.1, 'recovered-alone': 0.1, 'events-told': 0.1, 'broken-view': 0.06,
-}
-/** Drills after which databases with few replicas may lack writes. */
-const losesWrites: ReadonlySet<string> = new Set(['lost-seed', 'lost-writes', 'fresh-while-filled', 'source-removed'])
 /** With fewer voters the cluster could not lose one. */
 const votersMin = 3
 const leaderMsMax = 60_000
@@ -239,6 +231,7 @@ class SwarmRun {
     const restMs = world.nowMs
     await world.run(() => this.#readAll(databases))
     this.#judge({ ...this.#finalState(databases), restMs })
+    this.#demand('counts-shown', await world.run(() => countsShown(world, this.#dice.fork('counts'), databases)))
     await this.#checkFeeds(databases)
     await this.#checkAttachments(databases)
     if (this.#options.databaseEvents) {
@@ -516,7 +509,6 @@ class SwarmRun {
     for (const [name, drill] of Object.entries(drills)) {
       if (!survives && losesWrites.has(name)) continue
       const dice = this.#dice.fork(`drill ${name}`)
-      // Few runs have a seed list with one host only.
       const share = name === 'lost-seed' && this.#options.seeds === 1
         ? lostSeedShare : drillShares[name] ?? drillShare
       if (!dice.chance(share) || !this.schedule.take(`drill ${name}`)) continue
