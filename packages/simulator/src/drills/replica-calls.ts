@@ -235,9 +235,12 @@ export class ReplicaCalls {
       body: dice.chance(0.2) ? null : bytes({ strange: dice.integer(1, 2) }),
     }
     const external = dice.chance(0.3)
-    if (external && dice.chance(0.5)) revisions.push(...await this.#inner(replica))
+    const inner = external && dice.chance(0.5) ? await this.#inner(replica) : []
+    revisions.push(...inner)
     return {
-      revisions, revsLimit, ...(dice.chance(0.5) && { locals: [local] }), ...(external && { external }),
+      // A restored content changes the tree, which is then stemmed. Models do not know which contents a compaction has
+      // removed, so that they would not stem.
+      revisions, revsLimit: inner.length > 0 ? revsLimitUsual : revsLimit, ...(dice.chance(0.5) && { locals: [local] }), ...(external && { external }),
       ...(dice.chance(0.3) && { checkpoint: { history: dice.pick(['h1', 'h2']), sequence: dice.integer(1, 50) } }),
     }
   }
