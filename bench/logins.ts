@@ -1,8 +1,8 @@
 /**
  * Compares the ways to log in by the GET of a document with each of them, on one node over real sockets:
  * `node bench/logins.ts [--slices 40] [--folder DIR]` after a build, on Linux. The kinds are measured in turns, for a
- * fraction of a second each, so that what else the machine does concerns all of them alike. Prints the rates and the CPU
- * time of the node for each request, both in proportion to the cheapest login.
+ * fraction of a second each, so that what else the machine does concerns all of them alike. Prints the rates and the
+ * CPU time of the node for each request, both in proportion to the cheapest login.
  */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { once } from 'node:events'

@@ -240,7 +240,8 @@ export class ReplicaCalls {
     return {
       // A restored content changes the tree, which is then stemmed. Models do not know which contents a compaction has
       // removed, so that they would not stem.
-      revisions, revsLimit: inner.length > 0 ? revsLimitUsual : revsLimit, ...(dice.chance(0.5) && { locals: [local] }), ...(external && { external }),
+      revisions, revsLimit: inner.length > 0 ? revsLimitUsual : revsLimit,
+      ...(dice.chance(0.5) && { locals: [local] }), ...(external && { external }),
       ...(dice.chance(0.3) && { checkpoint: { history: dice.pick(['h1', 'h2']), sequence: dice.integer(1, 50) } }),
     }
   }
