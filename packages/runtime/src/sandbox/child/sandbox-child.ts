@@ -199,7 +199,8 @@ interface OpenRequest {
 }
 
 function isolateName({ database, designDocument, modules }: SandboxFunction): string {
-  return JSON.stringify([database, designDocument, modules])
+  // The modules may have megabytes, and this is called for each call.
+  return `${JSON.stringify([database, designDocument])}${modules}`
 }
 
 /** @param pid undefined when the process could not be started */
