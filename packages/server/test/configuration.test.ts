@@ -38,6 +38,11 @@ describe('INI files', () => {
     expect(editIni('', 'a', 'x', '1')).to.equal('[a]\nx = 1\n')
   })
 
+  it('keep the comment behind a value that is replaced', () => {
+    expect(editIni('[a]\nx=1 ; why\n', 'a', 'x', '3')).to.equal('[a]\nx = 3 ; why\n')
+    expect(editIni('[a]\nx =;why\n', 'a', 'x', '3')).to.equal('[a]\nx = 3 ;why\n')
+  })
+
   it('return every value that they can hold after any series of edits', () => {
     const word = fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom(...'ab =;#"\\[]. \t') })
       .map(text => text.trim())
@@ -353,6 +358,36 @@ describe('administrators', () => {
     expect(await prepareAdministrators(configuration, isHash, hash)).to.deep.equal(['anna', 'bert'])
     expect(files.contents.map(content => content.text)).to.deep.equal(['[admins]\nanna = -5\n', '[x]\n'])
     expect(configuration.sections().admins).to.deep.equal({ anna: '-5', bert: '-3' })
+  })
+
+  it('lose plain-text passwords that other lines and files override, which keep their comments', async () => {
+    const plain = [
+      file('[admins]\r\nanna = abc ; old\r\n\r\n[admins]\r\nanna = abcd\r\nbert = abcde\r\ncarl = abcdef\r\n'),
+      file('[admins]\nbert = -9\ncarl =\n', 'local.d/z.ini'),
+    ]
+    const hashed = [
+      '[admins]\r\nanna = -3 ; old\r\n\r\n[admins]\r\nanna = -4\r\nbert = -5\r\ncarl = -6\r\n',
+      '[admins]\nbert = -9\ncarl =\n',
+    ]
+    const files = new MemoryFiles(...plain)
+    const configuration = await LiveConfiguration.load(files, {})
+    await prepareAdministrators(configuration, isHash, hash)
+    expect(files.contents.map(content => content.text)).to.deep.equal(hashed)
+    files.contents = plain
+    await configuration.reload()
+    expect(files.contents.map(content => content.text)).to.deep.equal(hashed)
+    expect(configuration.sections().admins).to.deep.equal({ anna: '-4', bert: '-9' })
+  })
+
+  it('have the same hash in memory and in the file, although each hash has a salt of its own', async () => {
+    let salt = 0
+    const files = new MemoryFiles(file('[admins]\nanna = abc\n'))
+    const configuration = await LiveConfiguration.load(files, {})
+    await prepareAdministrators(configuration, isHash, async () => `-${salt++}`)
+    expect(files.contents[0]!.text).to.equal(`[admins]\nanna = ${configuration.get('admins', 'anna')}\n`)
+    files.contents = [file('[admins]\nanna = abcd\n')]
+    await configuration.reload()
+    expect(files.contents[0]!.text).to.equal(`[admins]\nanna = ${configuration.get('admins', 'anna')}\n`)
   })
 
   it('lose the plain-text password that somebody wrote into a file before a reload, too', async () => {

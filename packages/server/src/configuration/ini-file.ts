@@ -8,7 +8,13 @@
 export type IniSections = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 interface SectionLine { readonly kind: 'section'; readonly name: string }
-interface SettingLine { readonly kind: 'setting'; readonly key: string; readonly value: string }
+interface SettingLine {
+  readonly kind: 'setting'
+  readonly key: string
+  readonly value: string
+  /** Begins with `;`, or is empty. */
+  readonly comment: string
+}
 type Line = SectionLine | SettingLine | { readonly kind: 'other' }
 
 function parseLine(line: string): Line {
@@ -19,12 +25,13 @@ function parseLine(line: string): Line {
   const spaced = text.indexOf(' = ')
   const equals = spaced >= 0 ? spaced + 1 : text.indexOf('=')
   if (equals <= 0) return { kind: 'other' }
-  return { kind: 'setting', key: text.slice(0, equals).trim(), value: withoutComment(text.slice(equals + 1)).trim() }
+  const [rest, key] = [text.slice(equals + 1), text.slice(0, equals).trim()]
+  const end = /(^|[ \t]);/.exec(rest)?.index ?? rest.length
+  return { kind: 'setting', key, value: rest.slice(0, end).trim(), comment: rest.slice(end).trim() }
 }
 
-function withoutComment(value: string): string {
-  const comment = /(^|[ \t]);/.exec(value)
-  return comment ? value.slice(0, comment.index) : value
+function settingText(key: string, value: string, comment: string): string {
+  return `${key} = ${value}${comment === '' ? '' : ` ${comment}`}`
 }
 
 /** A later setting replaces an earlier one of the same key; settings before the first section are ignored. */
@@ -72,6 +79,7 @@ export function fitsIni(section: string, key: string, value: string): boolean {
 export function editIni(text: string, section: string, key: string, value: string | null): string {
   const lines = text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
   const found: number[] = []
+  let comment = ''
   let lastOfSection = -1
   let current: string | undefined
   lines.forEach((rawLine, index) => {
@@ -79,18 +87,37 @@ export function editIni(text: string, section: string, key: string, value: strin
     if (line.kind === 'section') current = line.name
     if (current !== section || rawLine.trim() === '') return
     lastOfSection = index
-    if (line.kind === 'setting' && line.key === key) found.push(index)
+    if (line.kind !== 'setting' || line.key !== key) return
+    found.push(index)
+    comment = line.comment
   })
   if (value === null) {
     if (found.length === 0) return text
     return joinLines(withoutEmptySection(lines.filter((_, index) => !found.includes(index)), section))
   }
-  const setting = `${key} = ${value}`
+  const setting = settingText(key, value, comment)
   const last = found.at(-1)
   if (last !== undefined) lines[last] = setting
   else if (lastOfSection >= 0) lines.splice(lastOfSection + 1, 0, setting)
   else lines.push(...(lines.length > 0 ? [''] : []), `[${section}]`, setting)
   return joinLines(lines)
+}
+
+/** Replaces the values of a section, also those that a later line overrides. All else stays as it is. */
+export async function replaceValues(
+  text: string, section: string, replace: (key: string, value: string) => Promise<string>,
+): Promise<string> {
+  const lines = text.split('\n')
+  let current: string | undefined
+  for (const [index, rawLine] of lines.entries()) {
+    const line = parseLine(rawLine)
+    if (line.kind === 'section') current = line.name
+    if (line.kind !== 'setting' || current !== section) continue
+    const value = await replace(line.key, line.value)
+    if (value === line.value) continue
+    lines[index] = settingText(line.key, value, line.comment) + (rawLine.endsWith('\r') ? '\r' : '')
+  }
+  return lines.join('\n')
 }
 
 function withoutEmptySection(lines: readonly string[], section: string): readonly string[] {

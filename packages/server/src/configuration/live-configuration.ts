@@ -7,7 +7,7 @@ import {
 } from '@sectional/http'
 import { findProblems, startProblem } from './configuration-problems.ts'
 import { findOpenSection, findOption } from './declarations.ts'
-import { editIni, fitsIni, parseIni } from './ini-file.ts'
+import { editIni, fitsIni, parseIni, replaceValues } from './ini-file.ts'
 import { isLoggedSetting, isSecretSetting } from './secret-settings.ts'
 import {
   combineSettings, ConfigurationError, defaultSettings, effectiveSettings, isClusterWide, isFilesOnly, ownSettings,
@@ -34,8 +34,10 @@ export interface ConfigurationFiles {
   write(file: IniFile): Promise<void>
 }
 
-/** Replaces a value in every file that contains it. */
-export type ReplaceInFiles = (section: string, key: string, value: string) => Promise<void>
+/** Returns the value that replaces one of a section, or the same value. */
+export type ReplaceValue = (key: string, value: string) => Promise<string>
+/** Replaces the values of a section in every file, also those that another line, file or the environment overrides. */
+export type ReplaceInFiles = (section: string, replace: ReplaceValue) => Promise<void>
 
 /** The section with the server administrators. */
 export const adminSection = 'admins'
@@ -214,7 +216,7 @@ export class LiveConfiguration implements Configuration {
       const own = ownSettings(contents, this.#environment)
       const [defaults, unsaved] = [defaultSettings(contents), new Set<string>()]
       this.#checkAccess({ defaults, own, unsaved }, 'Nothing was reloaded: ')
-      await this.#beforeReload(own, (section, key, value) => this.#replaceInFiles(section, key, value))
+      await this.#beforeReload(own, (section, replace) => this.#replaceInFiles(section, replace))
       await this.#applyChange({ defaults, own }, 'Nothing was reloaded: ')
       this.#defaults = defaults
       this.#unsaved = unsaved
@@ -251,14 +253,14 @@ export class LiveConfiguration implements Configuration {
   }
 
   /**
-   * Replaces a value in memory and in every file that contains it, so that no file keeps the old value (a password in
+   * Replaces the values of a section in memory and in every file, so that no file keeps the old ones (passwords in
    * plain text). A value from the environment is replaced in memory only.
    */
-  replace(section: string, key: string, value: string): Promise<void> {
+  replace(section: string, replace: ReplaceValue): Promise<void> {
     return this.#exclusively(async () => {
-      await this.#replaceInFiles(section, key, value)
+      await this.#replaceInFiles(section, replace)
       const own = combineSettings(this.#own)
-      putSetting(own, section, key, value)
+      for (const [key, value] of own.get(section) ?? []) putSetting(own, section, key, await replace(key, value))
       this.#become(own)
     })
   }
@@ -396,10 +398,10 @@ export class LiveConfiguration implements Configuration {
     }
   }
 
-  async #replaceInFiles(section: string, key: string, value: string): Promise<void> {
+  async #replaceInFiles(section: string, replace: ReplaceValue): Promise<void> {
     for (const { name, text, shipped } of await this.#files.read()) {
-      if (shipped || !parseIni(text).get(section)?.has(key)) continue
-      const changed = editIni(text, section, key, value)
+      if (shipped) continue
+      const changed = await replaceValues(text, section, replace)
       if (changed !== text) await this.#files.write({ name, text: changed })
     }
   }
