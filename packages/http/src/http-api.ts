@@ -106,7 +106,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), fetched, clock, options })
   const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
   fetched.onChange = () => { tokens.forget() }
-  const userDocuments = { accounts, hasher, rules: new PasswordRules(), options, audit: parts.audit, turns }
+  const userDocuments = { accounts, hasher, rules: new PasswordRules(machine), options, audit: parts.audit, turns }
   const services: Services = {
     ...parts,
     coordinator: withUserDocuments(parts.coordinator, userDocuments),

@@ -2,24 +2,31 @@
  * The rules for new passwords (`chttpd_auth/password_regexp`). The option has the form of CouchDB, which is an Erlang
  * term: a list of `"expression"`, `{"expression"}` and `{"expression", "reason"}`.
  */
-import { ApiError } from '@sectional/core'
+import { ApiError, type TestInTime } from '@sectional/core'
 
 interface Rule { readonly expression: RegExp; readonly reason: string }
 
 /** Longest password to which rules are applied, so that a slow expression has little to work on. */
 const checkedLengthMax = 512
+/** Longest time of testing one rule, in milliseconds. Anybody may choose the password, where anybody may register. */
+const testMsMax = 200
 const refusal = 'Password does not conform to requirements.'
 
 export class PasswordRules {
+  readonly #machine: { readonly testInTime: TestInTime }
   #text = '[]'
   /** The rules of the text; null: it has another form. */
   #rules: readonly Rule[] | null = []
 
+  constructor(machine: { readonly testInTime: TestInTime }) {
+    this.#machine = machine
+  }
+
   /**
    * Checks a password against every rule.
    * @param text value of the option
-   * @throws ApiError `bad_request` with the reason of the first rule that does not match, `forbidden` when the option
-   * has another form
+   * @throws ApiError `bad_request` with the reason of the first rule that does not match, or whose test takes too long;
+   * `forbidden` when the option has another form
    */
   check(password: string, text: string): void {
     if (text !== this.#text) {
@@ -30,8 +37,11 @@ export class PasswordRules {
     if (this.#rules.length > 0 && password.length > checkedLengthMax) {
       throw new ApiError('bad_request', `${refusal} At most ${checkedLengthMax} characters are allowed.`)
     }
-    const broken = this.#rules.find(({ expression }) => !expression.test(password))
-    if (broken !== undefined) throw new ApiError('bad_request', `${refusal} ${broken.reason}`.trim())
+    for (const { expression, reason } of this.#rules) {
+      const fits = this.#machine.testInTime(expression, password, testMsMax)
+      const given = fits === null ? `The check took more than ${testMsMax} ms.` : reason
+      if (fits !== true) throw new ApiError('bad_request', `${refusal} ${given}`.trim())
+    }
   }
 }
 

@@ -2,9 +2,10 @@ import { expect } from 'chai'
 import { PasswordRules } from '../../src/users/password-rules.ts'
 
 describe('the rules for passwords', () => {
+  const testInTime = (pattern: RegExp, text: string): boolean | null => pattern.test(text)
   const outcome = (text: string, password: string): string | null => {
     try {
-      new PasswordRules().check(password, text)
+      new PasswordRules({ testInTime }).check(password, text)
       return null
     } catch (error) {
       return (error as Error).message
@@ -42,8 +43,15 @@ describe('the rules for passwords', () => {
     expect(outcome('[]', 'y'.repeat(100_000))).to.equal(null)
   })
 
+  it('refuse a password whose check would block the thread', () => {
+    const limits: number[] = []
+    const rules = new PasswordRules({ testInTime: (_pattern, _text, msMax) => { limits.push(msMax); return null } })
+    expect(() => { rules.check('a', '["(a+)+$"]') }).to.throw(`${refusal} The check took more than 200 ms.`)
+    expect(limits).to.deep.equal([200])
+  })
+
   it('are read again when the option changes', () => {
-    const rules = new PasswordRules()
+    const rules = new PasswordRules({ testInTime })
     rules.check('a', '["a"]')
     expect(() => { rules.check('a', '["b"]') }).to.throw(refusal)
     rules.check('a', '[]')
