@@ -27,10 +27,14 @@ export function requireAuthenticated(user: User): void {
  * members.
  */
 export function requireMember(user: User, database: Pick<DatabaseRecord, 'security'>): void {
-  if (user.admin || isMember(user, database.security)) return
+  if (mayRead(user, database)) return
   throw user.name === null
     ? new ApiError('unauthorized', 'You are not authorized to access this db.')
     : new ApiError('forbidden', 'You are not allowed to access this db.')
+}
+
+export function mayRead(user: User, database: Pick<DatabaseRecord, 'security'>): boolean {
+  return user.admin || isMember(user, database.security)
 }
 
 /**

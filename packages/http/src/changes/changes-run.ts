@@ -55,6 +55,8 @@ export class ChangesRun implements OpenFeed {
 
   get database() { return this.#request.database }
 
+  get user() { return this.#request.user }
+
   end(): void {
     this.#ending = true
     this.#feed.end()

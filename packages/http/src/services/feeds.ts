@@ -1,6 +1,8 @@
 /** The changes feeds that are open on this node, their timers, and the events that end them. */
 import { DatabaseMap, type ClusterState, type ControlPlane, type DatabaseRecord } from '@sectional/cluster'
 import type { Clock, Timer } from '@sectional/runtime'
+import { mayRead } from '../authentication/authorization.ts'
+import type { User } from '../request/user.ts'
 
 /** Due times are rounded to multiples of this, so that many feeds share one timer. */
 const stepMs = 25
@@ -12,6 +14,8 @@ const heartbeatsPerSecondMax = 5_000
 
 export interface OpenFeed {
   readonly database: DatabaseRecord
+  /** The user who opened the feed, with the roles of that time. */
+  readonly user: User
   /** Ends the feed with a complete response. */
   end(): void
 }
@@ -25,7 +29,7 @@ export class Feeds {
   readonly #open = new Set<OpenFeed>()
   /** The open feeds by the incarnation of their database. */
   readonly #ofDatabase = new Map<string, Set<OpenFeed>>()
-  /** The databases at the last check for deleted ones. */
+  /** The databases at the last check for feeds that must end. */
   #databases: ClusterState['databases'] = new Map()
   readonly #alarms = new Map<number, Set<Alarm>>()
   #unsubscribe: (() => void) | undefined
@@ -39,7 +43,8 @@ export class Feeds {
   }
 
   /**
-   * Registers a feed, which is ended when its database is deleted or the node stops. Call `delete` when it has closed.
+   * Registers a feed, which is ended when its database is deleted, its user is no longer a member of the database, or
+   * the node stops. Call `delete` when it has closed.
    */
   add(feed: OpenFeed): void {
     if (this.#stopped) return feed.end()
@@ -50,9 +55,10 @@ export class Feeds {
     else others.add(feed)
     if (this.#unsubscribe === undefined) {
       this.#databases = this.#control.state()?.databases ?? this.#databases
-      this.#unsubscribe = this.#control.onChange(({ databases }) => this.#endGone(databases))
+      this.#unsubscribe = this.#control.onChange(({ databases }) => this.#endRefused(databases))
     }
-    if (this.isGone(feed.database)) feed.end()
+    const database = this.#control.state()?.databases.get(feed.database.name)
+    if (isRefused(feed, database)) feed.end()
   }
 
   delete(feed: OpenFeed): void {
@@ -113,13 +119,15 @@ export class Feeds {
   }
 
   /**
-   * Ends the feeds of deleted databases. It compares databases, so that its cost does not depend on the number of
-   * feeds.
+   * Ends the feeds of deleted databases, and of users who are members no longer. It compares databases, so that its
+   * cost does not depend on the number of feeds of others.
    */
-  #endGone(databases: ClusterState['databases']): void {
+  #endRefused(databases: ClusterState['databases']): void {
     for (const { before, after } of DatabaseMap.changed(this.#databases, databases)) {
-      if (before === undefined || before.incarnation === after?.incarnation) continue
-      for (const feed of [...this.#ofDatabase.get(before.incarnation) ?? []]) feed.end()
+      if (before === undefined) continue
+      for (const feed of [...this.#ofDatabase.get(before.incarnation) ?? []]) {
+        if (isRefused(feed, after)) feed.end()
+      }
     }
     this.#databases = databases
   }
@@ -152,6 +160,11 @@ export class Feeds {
     for (const due of this.#alarms.keys()) first = Math.min(first, due)
     this.#arm(first)
   }
+}
+
+/** @param database the present database of that name; undefined: there is none */
+function isRefused({ database: { incarnation }, user }: OpenFeed, database: DatabaseRecord | undefined): boolean {
+  return database?.incarnation !== incarnation || !mayRead(user, database)
 }
 
 function stepOf(ms: number): number {
