@@ -32,6 +32,7 @@ export async function putConfigurationValue(request: RequestContext, services: S
     .toString('utf8')))).trim()
   checkSettingLength(section, key, value)
   if (section === 'admins' && !request.query.flag('raw') && parseAdminHash(value) === null) {
+    if (typeof given !== 'string') throw new ApiError('bad_request', `The password of ${key} must be a text.`)
     value = await hashPassword(request, services, key, value)
   }
   const previous = await ask(request, services, {

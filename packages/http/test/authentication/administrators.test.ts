@@ -63,6 +63,16 @@ describe('an administrator whose password is set over HTTP', () => {
     expect((await node.get('/_session', { authorization: basic('tom', '') })).status).to.equal(401)
     expect((await login('one')).status).to.equal(200)
   })
+
+  it('must be a text, since everybody could guess the JSON of a missing value', async () => {
+    await setPassword('one')
+    for (const body of ['null', 'false', '{}', '[]', '1']) {
+      const refused = await node.put('/_node/_local/_config/admins/tom', body)
+      expect([refused.status, refused.json.reason], body).to.deep.equal([400, 'The password of tom must be a text.'])
+    }
+    expect((await login('null')).status).to.equal(401)
+    expect((await login('one')).status).to.equal(200)
+  })
 })
 
 describe('the password of an administrator in the files of all nodes', () => {
