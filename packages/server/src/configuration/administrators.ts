@@ -7,8 +7,7 @@ import { ConfigurationError } from './settings.ts'
 
 /**
  * Replaces every plain-text password by its hash, also in the files and where another one overrides it, now and at each
- * reload. A reload without an
- * administrator is refused.
+ * reload. A reload without an administrator is refused.
  *
  * @param hash returns the text that CouchDB stores, `-pbkdf2:sha256-{key},{salt},{iterations}`
  * @param isHash whether a text is one of CouchDB's hash formats
