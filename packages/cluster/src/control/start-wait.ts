@@ -57,13 +57,14 @@ export class StartWait {
   }
 
   /**
-   * Returns whether a leader can be expected to answer. Without a majority of the voters no leader can be elected, and
-   * a node that is the only voter has all metadata on its disk.
+   * Returns whether a leader can be expected to answer: without a majority of the voters none can be elected. A node
+   * that is the only voter has all metadata on its disk, but it applies the newest entries only when it leads: before,
+   * it could serve a database whose deletion has already removed the documents.
    */
   #leaderMayAnswer(): boolean {
     const voters = this.#view.voters()
     const connected = this.#view.connected()
     const reached = voters.filter(voter => connected.includes(voter))
-    return voters.length > 1 && reached.length >= majority(voters.length)
+    return voters.length > 0 && reached.length >= majority(voters.length)
   }
 }

@@ -31,6 +31,14 @@ describe('the wait after the start of a node', () => {
     await clock.advance(maxMs)
     expect(wait.reason()).to.equal(null)
     expect(waiting({ recorded: () => false, connected: () => ['a'] }).wait.reason()).to.equal(null)
-    expect(waiting({ recorded: () => false, voters: () => ['a'] }).wait.reason()).to.equal(null)
+    expect(waiting({ confirmed: () => false, voters: () => [], connected: () => ['a'] }).wait.reason()).to.equal(null)
+  })
+
+  it('is for the node itself where it is the only voter, so that it knows a deletion which it has carried out', () => {
+    let confirmed = false
+    const { wait } = waiting({ confirmed: () => confirmed, voters: () => ['a'], connected: () => ['a'] })
+    expect(wait.reason()).to.match(/has not heard from the leader/)
+    confirmed = true
+    expect(wait.reason()).to.equal(null)
   })
 })
