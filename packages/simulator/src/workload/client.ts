@@ -28,6 +28,8 @@ export interface ClientParts {
   readonly onSuspicious: (operation: Operation, answer: Answer) => void
 }
 
+/** Errors of rows that no fault causes. Another row of the request may have failed. `not_found`: of a local document. */
+const rowErrors: ReadonlySet<string> = new Set(['conflict', 'forbidden', 'not_found'])
 const hotChance = 0.3
 /** Number of partitions of a partitioned database. */
 const partitions = 3
@@ -181,7 +183,7 @@ export class Client {
  */
 function isOutage({ body }: Answer): boolean {
   if (Array.isArray(body)) {
-    return body.every(row => row.ok === true || row.error === 'conflict' || row.error === 'forbidden'
+    return body.every(row => row.ok === true || rowErrors.has(row.error)
       || isOutage({ kind: 'answered', status: 500, body: row }))
   }
   return body.error === 'timeout' || body.error === 'service unavailable'
