@@ -28,7 +28,7 @@ export interface ClientParts {
   readonly onSuspicious: (operation: Operation, answer: Answer) => void
 }
 
-/** Errors of rows that no fault causes. Another row of the request may have failed. `not_found`: of a local document. */
+/** Errors of rows that no fault causes, while another row may have failed. `not_found`: of a local document. */
 const rowErrors: ReadonlySet<string> = new Set(['conflict', 'forbidden', 'not_found'])
 const hotChance = 0.3
 /** Number of partitions of a partitioned database. */
