@@ -206,7 +206,8 @@ export class ConsensusRules {
     if (led.leader !== node.name) return
     if (message.commit > led.commit) this.#committedBy(node, led, message)
     const silent = led.rounds.sending(message.round, led.voters, this.#world.nowMs)
-    if (silent !== undefined) {
+    // A failing disk delays messages, so that a leader may send its last ones after it has stepped down.
+    if (silent !== undefined && node.inside?.control.leader() === node.name) {
       this.#fail(`${node.name} goes on leading term ${message.term} although no majority of `
         + `${led.voters[0]!.join(', ')} has answered for ${silent} rounds`)
     }

@@ -1,9 +1,12 @@
-import type { RaftMessage } from '@sectional/core'
+import type { PeerNetwork, RaftMessage } from '@sectional/core'
 import { expect } from 'chai'
 import { ConsensusRules } from '../../src/checkers/consensus-rules.ts'
 import { LeaderRounds } from '../../src/checkers/leader-rounds.ts'
+import { FaultyDisks } from '../../src/faults/faulty-disks.ts'
 import { withRaftMessages } from '../../src/planted/planted-bug.ts'
+import { Dice } from '../../src/world/dice.ts'
 import { Failure } from '../../src/world/failure.ts'
+import type { SimulatedNode } from '../../src/world/simulated-node.ts'
 import { World } from '../../src/world/world.ts'
 
 /** Runs a cluster whose nodes send altered messages. Returns what the checker finds; undefined: nothing. */
@@ -54,6 +57,31 @@ describe('the rules of the metadata log', () => {
     const found = await finding(message =>
       message.type === 'append' && ++sent > 20 ? { ...message, term: message.term - 1 } : message)
     expect(found).to.match(/after one of term|lead in term/)
+  })
+
+  it('find nothing when a leader with a failing disk sends its last messages after it has stepped down', async () => {
+    const world = new World({ seed: 1, nodes: 3 })
+    const networks = new Map<SimulatedNode, PeerNetwork>()
+    world.observers.add({ network: (node, network) => { networks.set(node, network); return network } })
+    new ConsensusRules(world, { disksLost: 0 })
+    const disks = new FaultyDisks(world, new Dice(1), { min: 0, max: 0 })
+    await world.run(async () => {
+      await world.start(1, 2, 3)
+      await world.sleep(5000)
+      const leader = world.leader()!
+      const follower = world.nodes.find(node => node !== leader)!
+      disks.of(leader).failingWrites = 1
+      void world.send(leader.number, 'PUT', '/db')
+      await world.sleep(100)
+      // Each read begins a round.
+      for (let reads = 0; reads < 20; reads++) {
+        void networks.get(follower)!.control(leader.name).propose({ type: 'read-index' }, { timeoutMs: 1000 })
+      }
+      await world.sleep(8000)
+      expect(world.leader()).not.to.equal(leader)
+      disks.of(leader).failingWrites = 0
+      await world.sleep(2000)
+    }, 60_000)
   })
 })
 
