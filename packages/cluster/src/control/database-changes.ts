@@ -48,39 +48,41 @@ export class DatabaseChanges {
   }
 
   async deleteDatabase(name: string): Promise<'deleted' | 'accepted'> {
-    const { incarnation } = await this.#require(name)
-    const intents = this.#parts.intents()
-    try {
-      checkResult(
-        await this.#parts.proposer.submit({ type: 'delete-database', name, incarnation }, this.#parts.options.deleteMs),
-      )
-      return 'deleted'
-    } catch (error) {
-      if (error instanceof NotAppliedHereError) {
-        checkResult(error.result)
-        return 'accepted'
-      }
-      if (!(error instanceof ApiError) || error.status !== 503 || !intents || intents.size >= maxDeleteIntents) {
-        throw error
-      }
+    let outcome: 'deleted' | 'accepted' = 'deleted'
+    await this.#change(name, async incarnation => {
       try {
-        await intents.add({ name, incarnation })
-      } catch (failure) {
-        // A deletion that the disk refuses to store cannot be promised.
-        throw failure instanceof StorageError ? error : failure
+        const { options: { deleteMs }, proposer } = this.#parts
+        return await proposer.submit({ type: 'delete-database', name, incarnation }, deleteMs)
+      } catch (error) {
+        outcome = 'accepted'
+        // A database that is missing there may be an earlier one of the name: this node is behind.
+        if (error instanceof NotAppliedHereError && error.result.kind !== 'missing') return error.result
+        await this.#promise(name, incarnation, error)
+        return { kind: 'done' }
       }
-      return 'accepted'
+    })
+    return outcome
+  }
+
+  /** Promises a deletion that could not be proposed now. @throws the given error when it cannot be promised */
+  async #promise(name: string, incarnation: string, error: unknown): Promise<void> {
+    const intents = this.#parts.intents()
+    const isOutage = error instanceof ApiError && error.status === 503 && !(error instanceof NotAppliedHereError)
+    if (!isOutage || !intents || intents.size >= maxDeleteIntents) throw error
+    try {
+      await intents.add({ name, incarnation })
+    } catch (failure) {
+      // A deletion that the disk refuses to store cannot be promised.
+      throw failure instanceof StorageError ? error : failure
     }
   }
 
   async setSecurity(name: string, security: DatabaseSecurity): Promise<void> {
-    const { incarnation } = await this.#require(name)
-    await this.#submit({ type: 'set-security', name, incarnation, security })
+    await this.#change(name, incarnation => this.#propose({ type: 'set-security', name, incarnation, security }))
   }
 
   async setDatabaseOption(name: string, option: DatabaseOption): Promise<void> {
-    const { incarnation } = await this.#require(name)
-    await this.#submit({ type: 'set-database-option', name, incarnation, option })
+    await this.#change(name, incarnation => this.#propose({ type: 'set-database-option', name, incarnation, option }))
   }
 
   async setSetting(section: string, key: string, value: string | null): Promise<void> {
@@ -113,10 +115,19 @@ export class DatabaseChanges {
     }
   }
 
-  async #require(name: string): Promise<DatabaseRecord> {
+  /**
+   * Changes the database that has the name. A node that is behind may know an earlier database of the name. When that
+   * one is missing in the log, the node has learned of the present one.
+   *
+   * @throws ApiError `database_missing` when the name was free at some moment since the call
+   */
+  async #change(name: string, change: (incarnation: string) => Promise<CommandResult>): Promise<void> {
     const record = await this.#parts.find(name)
     if (!record) throw new ApiError('database_missing')
-    return record
+    const result = await change(record.incarnation)
+    const present = result.kind === 'missing' ? this.#parts.applied(name) : undefined
+    const isOther = present !== undefined && present.incarnation !== record.incarnation
+    checkResult(isOther ? await change(present.incarnation) : result)
   }
 
   async #submit(command: CommandBody): Promise<CommandResult> {
