@@ -10,6 +10,7 @@ import { pickShard } from './shard-roles.ts'
 const unknownCounts = [1, 2, 3, 6]
 const settleMs = 5000
 const aheadMax = 1000
+const linkedMsMax = 60_000
 const comparedMsMax = 60_000
 const call: CallContext = { timeoutMs: 10_000 }
 
@@ -17,6 +18,9 @@ const call: CallContext = { timeoutMs: 10_000 }
  * A replica has documents that the others take for copied, as after a bug or a restored backup: their checkpoints are
  * ahead. A node that was not shut down cleanly compares its replicas by digests, and gets these documents. After the
  * next checks all replicas have them.
+ *
+ * The node is linked with the replica first that has the documents. A majority without it would suffice for catching
+ * up, because no majority has acknowledged these documents.
  */
 export async function falseCheckpointDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
@@ -41,12 +45,19 @@ export async function falseCheckpointDrill(context: DrillContext): Promise<Findi
   await replicaOf(holder)!.storeRevisions({ revisions, revsLimit }, call)
   world.say(`${holder.name} has ${ids.join(', ')}, which ${crashes.name} and ${third.name} take for copied`)
   world.crash(crashes.number)
+  for (const other of world.nodes.filter(node => node !== crashes && node !== holder)) {
+    world.cut(crashes.number, other.number)
+    world.cut(other.number, crashes.number)
+  }
   await world.start(crashes.number)
   if (dice.chance(0.5)) {
     // A stop in order does not end the doubt when the replicas were not compared meanwhile.
     await world.stop(crashes.number)
     await world.start(crashes.number)
   }
+  await world.eventually(`${crashes.name} to be linked with ${holder.name}`, linkedMsMax, async () =>
+    crashes.inside?.control.connectedNodes().includes(holder.name) ? null : 'not yet')
+  world.heal()
   await world.ready()
   // Later checks would find the difference, too.
   await world.eventually(`${crashes.name} to have caught up`, comparedMsMax, async () => {
