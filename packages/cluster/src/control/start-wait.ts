@@ -53,7 +53,9 @@ export class StartWait {
     if (untried.length > 0) return `it has not reached the node at ${untried.join(', ')} yet, nor failed to`
     if (!this.#leaderMayAnswer()) return null
     if (!this.#view.confirmed()) return 'it has not heard from the leader of the cluster\'s metadata yet'
-    return this.#view.recorded() ? null : 'the cluster\'s metadata does not record its start yet'
+    // No other node can tell an older copy of the disk of the only voter from a newer one.
+    const isRecorded = this.#view.voters().length === 1 || this.#view.recorded()
+    return isRecorded ? null : 'the cluster\'s metadata does not record its start yet'
   }
 
   /**

@@ -36,7 +36,9 @@ describe('the wait after the start of a node', () => {
 
   it('is for the node itself where it is the only voter, so that it knows a deletion which it has carried out', () => {
     let confirmed = false
-    const { wait } = waiting({ confirmed: () => confirmed, voters: () => ['a'], connected: () => ['a'] })
+    const { wait } = waiting({
+      confirmed: () => confirmed, recorded: () => false, voters: () => ['a'], connected: () => ['a'],
+    })
     expect(wait.reason()).to.match(/has not heard from the leader/)
     confirmed = true
     expect(wait.reason()).to.equal(null)

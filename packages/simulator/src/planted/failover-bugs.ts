@@ -35,7 +35,7 @@ export const failoverBugs: readonly PlantedBug[] = [
   {
     name: 'serves-before-links',
     does: 'a node that starts serves requests before it has tried to reach its peers',
-    caughtBy: ['fresh-after-start'],
+    caughtBy: ['fresh-after-start', 'known-after-start'],
     plant: () => () => ({ seams: { controlPlane: { startWaitMs: 0 } } }),
   },
   {
