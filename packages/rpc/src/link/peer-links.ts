@@ -132,14 +132,15 @@ export class PeerLinks {
     }
   }
 
-  /**
-   * Takes a connection that was made to this node. When too many have not finished their handshake, the oldest one is
-   * closed: a peer needs milliseconds, so the others of that age are not peers.
-   */
+  /** Logs and counts a caller that the network has refused. */
   reportRefused({ host, cause, reason }: RefusedCaller): void {
     this.#report({ kind: cause, reason }, undefined, host === null ? {} : { remote: host })
   }
 
+  /**
+   * Takes a connection that was made to this node. When too many have not finished their handshake, the oldest one is
+   * closed: a peer needs milliseconds, so the others of that age are not peers.
+   */
   accept(connection: Connection): void {
     const { limits, metrics } = this.#options
     if (this.#stopped) {
