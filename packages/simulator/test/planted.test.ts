@@ -20,7 +20,7 @@ const quickSeedsMax = 40
 const minimisedSeedsFrom = 5
 
 describe('planted bugs', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
 
   for (const name of quickBugs) {
     it(`are found: ${name}`, async () => {
