@@ -7,7 +7,7 @@ import type {
   CallContext, indexVerbs, Leaf, ReplicaErrorCode, ShardId, ShardReplica, VerbNames,
 } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { ManualClock, MemorySandbox, SeededRandom, Turns } from '@sectional/runtime'
+import { ManualClock, MemorySandbox, SeededRandom, sleep, Turns } from '@sectional/runtime'
 import type { Log, Metrics, Runtime, Sandbox } from '@sectional/runtime'
 import { AntiEntropy } from '../src/anti-entropy/anti-entropy.ts'
 import type { AntiEntropyOptions } from '../src/anti-entropy/anti-entropy-options.ts'
@@ -25,6 +25,8 @@ export type Verb = VerbNames<typeof shardVerbs> | VerbNames<typeof indexVerbs>
 export type Fault =
   /** Calls of these verbs, or all calls, are never answered. */
   | { readonly kind: 'hang'; readonly verbs?: readonly Verb[] }
+  /** Calls of these verbs arrive later. */
+  | { readonly kind: 'delay'; readonly ms: number; readonly verbs: readonly Verb[] }
   | { readonly kind: 'fail'; readonly code: ReplicaErrorCode; readonly verbs?: readonly Verb[] }
   /** Calls are carried out, but the caller receives an error. */
   | { readonly kind: 'lose-reply'; readonly verbs: readonly Verb[] }
@@ -399,6 +401,7 @@ export async function faultyCall<T>(
   if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) {
     throw new ReplicaError(fault.code, `${node} fails`)
   }
+  if (fault?.kind === 'delay' && fault.verbs.includes(verb)) await sleep(world.clock, fault.ms)
   await world.jitter()
   const value = await (verb === 'waitForChange' || verb === 'buildIndex' ? world.unlessCut(from, node, act()) : act())
   await world.jitter()

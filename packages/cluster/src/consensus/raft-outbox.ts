@@ -6,6 +6,13 @@ import type { RaftMessage } from '@sectional/core'
 import type { RaftLog } from './raft-log.ts'
 import type { HardState, Persist, RaftSnapshot, RaftWork } from './raft-work.ts'
 
+/**
+ * Limit of the messages of each kind, and of the answered reads, that wait for the driver. The driver takes none while
+ * its disk refuses writes. The oldest item is dropped then: messages may be lost, and a read ends after its own time
+ * limit.
+ */
+const waitingMax = 1024
+
 export class RaftOutbox {
   readonly #log: RaftLog
   #messages: RaftMessage[] = []
@@ -33,12 +40,12 @@ export class RaftOutbox {
   get handedOut(): number { return this.#applied }
 
   /** Queues a message that may be sent before the current changes are on disk. */
-  send(message: RaftMessage): void { this.#messages.push(message) }
+  send(message: RaftMessage): void { enqueue(this.#messages, message) }
 
   /** Queues a message that promises something. It is sent after the current changes are on disk. */
-  promise(message: RaftMessage): void { this.#promises.push(message) }
+  promise(message: RaftMessage): void { enqueue(this.#promises, message) }
 
-  answerRead(id: number, index: number | null): void { this.#reads.push({ id, index }) }
+  answerRead(id: number, index: number | null): void { enqueue(this.#reads, { id, index }) }
 
   changeHardState(): void { this.#hardStateChanged = true }
 
@@ -96,4 +103,9 @@ export class RaftOutbox {
   persisted({ lastIndex, lastTerm }: Persist): void {
     if (this.#log.term(lastIndex) === lastTerm) this.#stable = Math.max(this.#stable, lastIndex)
   }
+}
+
+function enqueue<Item>(items: Item[], item: Item): void {
+  if (items.length >= waitingMax) items.shift()
+  items.push(item)
 }

@@ -7,6 +7,7 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { DatabaseState, OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
+import { storesSettled } from '../shard-calls/confirmed-readers.ts'
 import { completeStanding } from '../shard-calls/replica-reports.ts'
 
 interface Standing { readonly node: string; readonly history: string; readonly sequence: number }
@@ -18,11 +19,8 @@ interface Standing { readonly node: string; readonly history: string; readonly s
 export async function databaseState(
   scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
 ): Promise<DatabaseState> {
-  const call: CallContext = {
-    timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId,
-  }
   const places = await mapBounded(
-    scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call),
+    scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, context),
   )
   const hash = createHash('md5')
   for (const { standings } of places) {
@@ -59,8 +57,14 @@ interface ShardState {
   readonly standings: readonly Standing[]
 }
 
-async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<ShardState> {
+async function shardState(
+  scope: CoordinatorScope, place: ShardPlace, context: OperationContext,
+): Promise<ShardState> {
   const readers = trusted(scope, scope.access.readers(place))
+  await storesSettled(scope, place, readers, context)
+  const call: CallContext = {
+    timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId,
+  }
   const asked = await Promise.allSettled(
     readers.map(async peer => ({ peer, reached: await newestPosition(peer.replica, call) })),
   )

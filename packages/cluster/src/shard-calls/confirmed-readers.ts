@@ -41,7 +41,7 @@ export function readersConfirmedFirst(scope: ReaderScope, place: ShardPlace): re
 export async function confirmedReaders(
   scope: ReaderScope, place: ShardPlace, { newest, isUsable, deadline }: ConfirmedReaders, context: OperationContext,
 ): Promise<readonly Peer[]> {
-  const { access, runtime: { clock }, unconfirmed, options: { missedWaitMs } } = scope
+  const { access, runtime: { clock }, unconfirmed, options: { missedPollMs, missedWaitMs } } = scope
   for (;;) {
     const readers = access.readers(place).filter(isUsable)
     const confirmed = readers.filter(({ node }) => !unconfirmed.isBehind(place.id, node, newest))
@@ -49,7 +49,24 @@ export async function confirmedReaders(
     askForProof(scope, place, confirmed.length > 0 ? readers.slice(0, 1) : readers)
     if (confirmed.length > 0 || context.signal.aborted || clock.monotonic() >= deadline) return confirmed
     if (!readers.some(({ node }) => unconfirmed.isCatchingUp(place.id, node, missedWaitMs))) return []
-    await changeOrPause(scope, context.signal)
+    await changeOrPause(scope, missedPollMs, context.signal)
+  }
+}
+
+/**
+ * Waits until the replicas have stored the writes which this node had acknowledged when this was called and which are
+ * under way to them. The replicas then stay as they are while nothing is written. Waits at most `stateSettleMs`.
+ */
+export async function storesSettled(
+  scope: ReaderScope, place: ShardPlace, readers: readonly Peer[], context: Pick<OperationContext, 'signal'>,
+): Promise<void> {
+  const { runtime: { clock }, unconfirmed, options } = scope
+  const { newest } = unconfirmed
+  const deadline = clock.monotonic() + options.stateSettleMs
+  while (readers.some(({ node }) => unconfirmed.isStoring(place.id, node, newest)) && !context.signal.aborted) {
+    const leftMs = deadline - clock.monotonic()
+    if (leftMs <= 0) return
+    await changeOrPause(scope, leftMs, context.signal)
   }
 }
 
@@ -82,9 +99,9 @@ async function prove(
   }
 }
 
-/** Waits for a change, for `missedPollMs`, or until the query has ended. */
+/** Waits for a change, for `pauseMs`, or until the query has ended. */
 function changeOrPause(
-  { runtime: { clock }, unconfirmed, options }: ReaderScope, signal: AbortSignal,
+  { runtime: { clock }, unconfirmed }: ReaderScope, pauseMs: number, signal: AbortSignal,
 ): Promise<void> {
   return new Promise(resolve => {
     const go = (): void => {
@@ -92,7 +109,7 @@ function changeOrPause(
       signal.removeEventListener('abort', go)
       resolve()
     }
-    const timer = clock.setTimer(options.missedPollMs, go)
+    const timer = clock.setTimer(pauseMs, go)
     signal.addEventListener('abort', go, { once: true })
     void unconfirmed.changed().then(go)
   })

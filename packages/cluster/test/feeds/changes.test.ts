@@ -567,27 +567,3 @@ describe('following changes', () => {
     }), { numRuns: 200 })
   }).timeout(20_000)
 })
-
-describe('the state of a database', () => {
-  it('is the same on every node until something is written', async () => {
-    const world = new ReplicaWorld({ q: 4 })
-    await write(world, 'a', numbered(0, 30))
-    const states = async (): Promise<Set<string>> =>
-      new Set(await Promise.all(
-        world.nodes.map(async node => (await world.coordinator(node).databaseState(world.db, request())).fingerprint),
-      ))
-    const before = await states()
-    expect(before.size).to.equal(1)
-    await write(world, 'b', ['new'])
-    const after = await states()
-    expect(after.size).to.equal(1)
-    expect([...after]).to.not.deep.equal([...before])
-  })
-
-  it('leaves out replicas that do not answer in time', async () => {
-    const world = new ReplicaWorld()
-    world.faults.set('c', { kind: 'hang' })
-    const state = await world.during(world.coordinator('a').databaseState(world.db, request()), 5000)
-    expect(state.fingerprint).to.match(/^[0-9a-f]{32}$/)
-  })
-})

@@ -1,0 +1,57 @@
+import { expect } from 'chai'
+import { sleep } from '@sectional/runtime'
+import { edit, ReplicaWorld, request } from '../replica-world.ts'
+import type { Fault } from '../replica-world.ts'
+
+async function write(world: ReplicaWorld, node: string, names: readonly string[]): Promise<void> {
+  const edits = names.map(id => edit(id, null, { id }))
+  await world.during(world.coordinator(node).updateDocuments(world.db, edits, { w: world.nodes.length }, request()))
+}
+
+describe('the state of a database', () => {
+  it('is the same on every node until something is written', async () => {
+    const world = new ReplicaWorld({ q: 4 })
+    await write(world, 'a', Array.from({ length: 30 }, (_, i) => `doc-${i}`))
+    const states = async (): Promise<Set<string>> =>
+      new Set(await Promise.all(
+        world.nodes.map(async node => (await world.coordinator(node).databaseState(world.db, request())).fingerprint),
+      ))
+    const before = await states()
+    expect(before.size).to.equal(1)
+    await write(world, 'b', ['new'])
+    const after = await states()
+    expect(after.size).to.equal(1)
+    expect([...after]).to.not.deep.equal([...before])
+  })
+
+  describe('when a client was answered before one replica has stored its write', () => {
+    const afterWrite = async (fault: Fault): Promise<{ world: ReplicaWorld; state: () => Promise<string> }> => {
+      const world = new ReplicaWorld()
+      world.faults.set('c', fault)
+      const coordinator = world.coordinator('a')
+      await world.during(coordinator.updateDocuments(world.db, [edit('new', null, {})], { w: 2 }, request()))
+      const state = async (): Promise<string> =>
+        (await world.during(coordinator.databaseState(world.db, request()), 300)).fingerprint
+      return { world, state }
+    }
+
+    it('contains that write', async () => {
+      const { world, state } = await afterWrite({ kind: 'delay', ms: 50, verbs: ['storeRevisions'] })
+      const first = await state()
+      await world.during(sleep(world.clock, 100))
+      expect(await state()).to.equal(first)
+    })
+
+    it('does not wait long for a replica that does not store it', async () => {
+      const { state } = await afterWrite({ kind: 'hang', verbs: ['storeRevisions'] })
+      expect(await state()).to.match(/^[0-9a-f]{32}$/)
+    })
+  })
+
+  it('leaves out replicas that do not answer in time', async () => {
+    const world = new ReplicaWorld()
+    world.faults.set('c', { kind: 'hang' })
+    const state = await world.during(world.coordinator('a').databaseState(world.db, request()), 5000)
+    expect(state.fingerprint).to.match(/^[0-9a-f]{32}$/)
+  })
+})
