@@ -18,6 +18,9 @@ export function asReplicaError(error: unknown): ReplicaError {
 /** Codes that only mean that the replica is absent. */
 const absent: ReadonlySet<ReplicaErrorCode> = new Set<ReplicaErrorCode>(['unreachable', 'not_hosted', 'closed'])
 
+/** Codes that only mean that the replica did not answer in time. */
+const late: ReadonlySet<ReplicaErrorCode> = new Set<ReplicaErrorCode>(['timeout', 'cancelled', 'overloaded'])
+
 function lacksContent({ code }: ReplicaError): boolean {
   return code === 'missing_blob' || code === 'damaged_blob'
 }
@@ -65,6 +68,6 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   if (answers.length === 0) {
     return new ApiError('service_unavailable', 'No DB shards could be opened.', { headers: comeBack, cause })
   }
-  if (all('timeout') || all('cancelled')) return new ApiError('timeout', undefined, { cause })
+  if (answers.every(({ code }) => late.has(code))) return new ApiError('timeout', undefined, { cause })
   return new ApiError('internal_server_error', 'No DB shards could be opened.', { cause })
 }

@@ -25,6 +25,7 @@ describe('failures of all replicas of a shard', () => {
     expect(told('overloaded', 'unreachable')).to.match(/^service unavailable/)
     expect(told('overloaded', 'storage')).to.match(/^insufficient_storage/)
     expect(told('timeout', 'not_hosted')).to.match(/^timeout/)
+    expect(told('overloaded', 'timeout')).to.match(/^timeout/)
     expect(told('unreachable')).to.equal('service unavailable: No DB shards could be opened.')
   })
 

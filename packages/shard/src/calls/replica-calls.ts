@@ -72,6 +72,16 @@ export class ReplicaCalls {
     }
   }
 
+  /** Runs a read that is answered at once. */
+  readNow<T>(context: CallContext, work: () => T): T {
+    try {
+      this.check(context)
+      return work()
+    } catch (error) {
+      throw this.#failure(error)
+    }
+  }
+
   /** Runs a scan. The call's timeout bounds the wait for each page, not the time that the reader takes. */
   async *pages<Row>(context: CallContext, scan: () => AsyncGenerator<readonly Row[]>): AsyncGenerator<readonly Row[]> {
     let waiting = false

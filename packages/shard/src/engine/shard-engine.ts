@@ -7,6 +7,7 @@ import type {
 } from '@sectional/core'
 import { followTrail, ReplicaError } from '@sectional/core'
 import type { Clock, Store, Turns } from '@sectional/runtime'
+import { StorageError } from '@sectional/runtime'
 import type { Compactor } from '../compaction/compactor.ts'
 import { CommitWaiters } from '../calls/commit-waiters.ts'
 import { ReplicaCalls } from '../calls/replica-calls.ts'
@@ -16,7 +17,7 @@ import type { FilterBudget } from '../reading/id-filter.ts'
 import { KeptDocuments } from '../reading/kept-documents.ts'
 import type { KeptDocumentsBudget } from '../reading/kept-documents.ts'
 import type { KnownAttempts } from '../reading/known-attempts.ts'
-import type { DamagedRecordError } from '../records/damaged-record.ts'
+import { DamagedRecordError } from '../records/damaged-record.ts'
 import type { DirectoryEntry } from '../directory/shard-directory.ts'
 import { ShardRecords } from '../reading/shard-records.ts'
 import { ShardWriter } from '../writing/shard-writer.ts'
@@ -172,17 +173,21 @@ export class ShardEngine implements ShardReplica {
     return this.#calls.read(context, () => countChanges(this.records, this.#writer.committed(), since))
   }
 
-  /** Returns the newest position at once; undefined when the replica is closed. */
+  /** Returns the newest position at once; undefined when the replica is closed, or its disk cannot be read now. */
   position(): ReplicaCheckpoint | undefined {
     if (this.#calls.refusal !== undefined) return undefined
-    return { history: this.#calls.history, sequence: this.#writer.committed().sequence }
+    try {
+      return { history: this.#calls.history, sequence: this.#writer.committed().sequence }
+    } catch (error) {
+      if (error instanceof StorageError || error instanceof DamagedRecordError) return undefined
+      throw error
+    }
   }
 
   /** A waiting call costs one entry in a set and the timer of its deadline. */
   async waitForChange(seen: ReplicaCheckpoint, context: CallContext): Promise<ReplicaCheckpoint> {
-    this.#calls.check(context)
     const { history } = this.#calls
-    const { sequence } = this.#writer.committed()
+    const { sequence } = this.#calls.readNow(context, () => this.#writer.committed())
     if (seen.history !== history || sequence > seen.sequence) return { history, sequence }
     return { history, sequence: await this.#waiters.wait(seen.sequence, context) }
   }

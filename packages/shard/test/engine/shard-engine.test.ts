@@ -147,6 +147,17 @@ describe('a shard engine', () => {
     expect(await sequences()).to.deep.equal([1, 2])
   })
 
+  it('has no position while the disk cannot be read behind a failed batch, and says so', async () => {
+    await outcome('a', null, {})
+    storage.disk.failNextWrite('io')
+    expect(await code(outcome('b', null, {}))).to.equal('storage')
+    storage.disk.setFaults({ failRead: () => 'io' })
+    expect(await code(engine.waitForChange({ history: '', sequence: 0 }, context))).to.equal('storage')
+    expect(engine.position()).to.equal(undefined)
+    storage.disk.setFaults({})
+    expect(engine.position()?.sequence).to.equal(1)
+  })
+
   it('decides no call on top of a failed batch before the failure is noticed', async () => {
     await outcome('a', null, { x: 0 })
     for (let turns = 0; turns < 12; turns++) {

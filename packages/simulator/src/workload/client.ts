@@ -187,7 +187,6 @@ function isOutage({ body }: Answer): boolean {
       || isOutage({ kind: 'answered', status: 500, body: row }))
   }
   return body.error === 'timeout' || body.error === 'service unavailable'
-    || body.reason === 'No DB shards could be opened.'
 }
 
 /** Returns the partition of the document with that number. */
