@@ -57,7 +57,7 @@ describe('settings of all three nodes', () => {
       }
     })()
     for (const [index, number] of [1, 2, 3].entries()) {
-      expect((await configure(number, 'PUT', 'chttpd_auth/secret', `secret number ${index}`)).status).to.equal(200)
+      expect((await configure(number, 'PUT', 'chttpd_auth/secret', `the secret number ${index}`)).status).to.equal(200)
       cookies.push(await login(number))
     }
     ended.abort()

@@ -34,6 +34,11 @@ export interface Option<Value> {
    * @throws Error whose message says what is allowed
    */
   parse(text: string): Value
+  /**
+   * Returns what is wrong with a text that `parse` accepts, because existing files may have it; null for a good one.
+   * HTTP refuses such a text, and a node that has it from a file logs a warning.
+   */
+  defect(text: string): string | null
 }
 
 export interface OptionFacts<Value> {
@@ -43,6 +48,7 @@ export interface OptionFacts<Value> {
   readonly secret?: boolean
   readonly filesOnly?: boolean
   readonly clusterWide?: boolean
+  readonly defect?: (text: string) => string | null
 }
 
 /** @param name `section/key` */
@@ -56,7 +62,7 @@ export function option<Value>(
     default: facts.default, defaultText: type.format(facts.default),
     help: facts.help, effect: facts.effect, secret: facts.secret ?? false,
     filesOnly: facts.filesOnly ?? false, clusterWide: facts.clusterWide ?? false,
-    parse: text => type.parse(text),
+    parse: text => type.parse(text), defect: facts.defect ?? (() => null),
   }
 }
 

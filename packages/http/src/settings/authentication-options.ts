@@ -2,6 +2,7 @@
 import { usersDatabase } from '@sectional/cluster'
 import { choice, converted, flag, integer, list, option, text, type OptionType } from '@sectional/core/options'
 import { domainOrEmpty, optionalHeaderValue } from './header-types.ts'
+import { passwordRulesDefect } from './password-rule-list.ts'
 
 /**
  * With this many iterations a password takes a thread some seconds. A much larger number, for instance by a mistake,
@@ -11,6 +12,9 @@ export const iterationsMax = 10_000_000
 const iterations = integer({ min: 1, max: iterationsMax })
 /** The default of CouchDB, which stands in files that come from there. */
 const listedIterationsMax = 1_000_000_000
+
+/** Who has a session cookie can try secrets as fast as a machine computes an HMAC. */
+const sessionSecretLengthMin = 16
 
 const digestNames = ['sha', 'sha224', 'sha256', 'sha384', 'sha512'] as const
 export type DigestName = typeof digestNames[number]
@@ -106,7 +110,9 @@ export const authenticationDeclarations = {
     default: '[]',
     effect: 'live',
     help: 'Regular expressions that new passwords of users must match, each with the reason that is given to those '
-      + 'whose password does not: [{".{10,}", "Ten characters at least."}, "[A-Z]"].',
+      + 'whose password does not: [{".{10,}", "Ten characters at least."}, "[A-Z]"]. A text of words alone, such as '
+      + 'none, refuses every new password.',
+    defect: passwordRulesDefect,
   }),
 
   usersArePublic: option('chttpd_auth/users_db_public', flag, {
@@ -127,8 +133,13 @@ export const authenticationDeclarations = {
     effect: 'live',
     secret: true,
     clusterWide: true,
-    help: 'Secret with which session cookies are signed, the same on every node. Empty: the cluster makes one at the '
-      + 'first login. After a change the previous secret stays valid for the time of the option timeout.',
+    help: `Secret with which session cookies are signed, at least ${sessionSecretLengthMin} characters, the same on `
+      + 'every node. Empty: the cluster makes one at the first login. After a change the previous secret stays valid '
+      + 'for the time of the option timeout.',
+    defect: secret => secret === '' || secret.length >= sessionSecretLengthMin ? null
+      : `it has ${secret.length} character${secret.length === 1 ? '' : 's'}, and whoever guesses it can be any user. `
+        + `Use at least ${sessionSecretLengthMin}, for instance the output of: openssl rand -hex 32; or leave it `
+        + 'empty, and the cluster makes one',
   }),
 
   sessionSeconds: option('chttpd_auth/timeout', integer({ min: 1, max: 1_000_000_000, unit: 'seconds' }), {

@@ -3,11 +3,13 @@ import { databaseDeclarations } from '@sectional/cluster'
 import { choice, flag, integer, option, optionalText, text, type OptionType } from '@sectional/core/options'
 import { parseSettingNames, type SettingName } from './setting-names.ts'
 
+const settingListProblem = 'only a list like [{section, key}, {section, *}] is allowed'
+
 const settingList: OptionType<readonly SettingName[]> = {
   kind: 'list of {section, key}',
   parse: given => {
     const names = given.trim() === '' ? [] : parseSettingNames(given)
-    if (names === null) throw new Error('only a list like [{section, key}, {section, *}] is allowed')
+    if (names === null) throw new Error(settingListProblem)
     return names
   },
   format: names => `[${names.map(({ section, key }) => `{${section}, ${key}}`).join(', ')}]`,
@@ -86,6 +88,7 @@ export const serverDeclarations = {
     default: undefined,
     effect: 'live',
     help: 'Options that the API may change, as [{section, key}, ...]. Unset: all except those of the blocked sections.',
+    defect: given => given.trim() === '' || parseSettingNames(given) !== null ? null : settingListProblem,
   }),
 
   configBlacklist: option('chttpd/config_blacklist', settingList, {

@@ -1,10 +1,6 @@
-/**
- * The rules for new passwords (`chttpd_auth/password_regexp`). The option has the form of CouchDB, which is an Erlang
- * term: a list of `"expression"`, `{"expression"}` and `{"expression", "reason"}`.
- */
+/** Checks new passwords by the rules for them (`chttpd_auth/password_regexp`). */
 import { ApiError, type TestInTime } from '@sectional/core'
-
-interface Rule { readonly expression: RegExp; readonly reason: string }
+import { parsePasswordRules, type PasswordRule } from '../settings/password-rule-list.ts'
 
 /** Longest password to which rules are applied, so that a slow expression has little to work on. */
 const checkedLengthMax = 512
@@ -16,7 +12,7 @@ export class PasswordRules {
   readonly #machine: { readonly testInTime: TestInTime }
   #text = '[]'
   /** The rules of the text; null: it has another form. */
-  #rules: readonly Rule[] | null = []
+  #rules: readonly PasswordRule[] | null = []
 
   constructor(machine: { readonly testInTime: TestInTime }) {
     this.#machine = machine
@@ -45,34 +41,10 @@ export class PasswordRules {
   }
 }
 
-const string = '"(?:[^"\\\\]|\\\\.)*"'
-const item = `(?:\\{\\s*(${string})\\s*(?:,\\s*(${string})\\s*)?\\}|(${string}))`
-const listForm = new RegExp(`^\\[\\s*(?:${item}\\s*(?:,\\s*${item}\\s*)*)?\\]$`, 's')
-
-function parseRules(text: string): readonly Rule[] | null {
-  const given = text.trim()
-  if (given === '') return []
-  if (!listForm.test(given)) return null
-  const rules = [...given.matchAll(new RegExp(item, 'gs'))].map(([, inTuple, reason, plain]) => {
-    const expression = compile(unquote(inTuple ?? plain!))
-    return expression === null ? null : { expression, reason: reason === undefined ? '' : unquote(reason) }
-  })
-  return rules.every(rule => rule !== null) ? rules : null
-}
-
-/** Returns the text of a string literal. A backslash stands before quotes and backslashes; others are kept. */
-function unquote(literal: string): string {
-  return literal.slice(1, -1).replace(/\\(["\\])/g, '$1')
-}
-
-/** Returns null for a text that is no regular expression. */
-function compile(expression: string): RegExp | null {
-  for (const flags of ['u', '']) {
-    try {
-      return new RegExp(expression, flags)
-    } catch {
-      // An expression that is not valid with the flag u may be valid without it.
-    }
+function parseRules(text: string): readonly PasswordRule[] | null {
+  try {
+    return parsePasswordRules(text)
+  } catch {
+    return null
   }
-  return null
 }

@@ -4,6 +4,7 @@ import type { OptionValues } from '@sectional/core/options'
 import { hashAdminPassword, httpDeclarations, parseAdminHash } from '@sectional/http'
 import { connectionDeclarations, createRealRuntime, sandboxDeclarations, type RealRuntime } from '@sectional/runtime'
 import { prepareAdministrators } from '../configuration/administrators.ts'
+import { warnOfDefects } from '../configuration/defective-values.ts'
 import { refuseUnusableAddresses } from '../configuration/listening-addresses.ts'
 import { LiveConfiguration } from '../configuration/live-configuration.ts'
 import { nodeDeclarations, processDeclarations } from '../configuration/node-declarations.ts'
@@ -76,6 +77,7 @@ export async function runNode(
       runtime.log.warn({ found, wanted }, 'this Node.js lacks security fixes: install a version that has them')
     }
     warnOfUnknownOptions(configuration, runtime.log)
+    warnOfDefects(configuration, runtime.log)
     refuseUnusableAddresses(configuration, runtime.http)
     const failed = Promise.withResolvers<never>()
     const node = createNode(runtime, { options, configuration, version, onFatal: failed.reject })

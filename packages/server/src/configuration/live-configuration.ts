@@ -11,7 +11,7 @@ import { editIni, fitsIni, parseIni, replaceValues } from './ini-file.ts'
 import { isLoggedSetting, isSecretSetting } from './secret-settings.ts'
 import {
   combineSettings, ConfigurationError, defaultSettings, effectiveSettings, isClusterWide, isFilesOnly, ownSettings,
-  putSetting, settingProblem, type EditableSettings, type IniFile, type Settings,
+  putSetting, settingDefect, settingProblem, type EditableSettings, type IniFile, type Settings,
 } from './settings.ts'
 
 /** The settings that all nodes have in common. */
@@ -441,7 +441,7 @@ function hasSetting(settings: Settings, section: string, key: string): boolean {
 function checkSetting(section: string, key: string, value: string): void {
   refuseFilesOnly(section, key)
   checkSettingLength(section, key, value)
-  const problem = settingProblem(section, key, value)
+  const problem = settingProblem(section, key, value) ?? settingDefect(section, key, value)
   if (problem !== null) {
     const shown = isLoggedSetting(section, key) ? JSON.stringify(value.slice(0, shownMax)) : '****'
     throw new ApiError('bad_request', `${section}/${key} = ${shown}: ${problem}`)

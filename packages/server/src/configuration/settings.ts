@@ -149,6 +149,11 @@ export function settingProblem(section: string, key: string, text: string): stri
   }
 }
 
+/** Returns why HTTP refuses a text that files may have; null when it does not. */
+export function settingDefect(section: string, key: string, text: string): string | null {
+  return findOption(section, key)?.defect(text) ?? null
+}
+
 /** Whether a setting can be changed in files only, not over HTTP. */
 export function isFilesOnly(section: string, key: string): boolean {
   return findOption(section, key)?.filesOnly === true

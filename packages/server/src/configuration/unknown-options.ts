@@ -8,7 +8,7 @@ import type { Settings } from './settings.ts'
 const differencePartMax = 0.34
 
 /** The configuration of a running node. */
-interface WatchedConfiguration {
+export interface WatchedConfiguration {
   settings(): Settings
   onChange(listener: () => void): () => void
 }
