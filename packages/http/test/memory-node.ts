@@ -263,6 +263,8 @@ export class MemoryConfiguration implements Configuration {
   readonly options: LiveOptions<typeof httpDeclarations>
   /** Whether changes count as those of all nodes. */
   shared = false
+  /** The options that a reload finds changed, but does not change. */
+  needRestart: readonly string[] = []
   readonly #listeners = new Set<() => void>()
 
   constructor(sections: Record<string, Record<string, string>>) {
@@ -294,9 +296,10 @@ export class MemoryConfiguration implements Configuration {
     this.#changed()
   }
 
-  async reload(): Promise<void> {
+  async reload(): Promise<readonly string[]> {
     this.#memory = structuredClone(this.#file)
     this.#changed()
+    return this.needRestart
   }
 
   onChange(listener: () => void): () => void {

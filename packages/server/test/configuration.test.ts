@@ -204,6 +204,28 @@ describe('the live configuration', () => {
     expect(configuration.sections().x).to.deep.equal({ a: '1' })
   })
 
+  it('leaves options that need a restart as they are at a reload, and names them', async () => {
+    const files = new MemoryFiles(file('[node]\nname = a@h\nzone = z1\n[uuids]\nmax_count = 5\n'), file('', 'z.ini'))
+    const configuration = await LiveConfiguration.load(files, {})
+    const name = (): unknown => [configuration.get('node', 'name'), configuration.sections().node?.name]
+    const changed = '[node]\nname = b@h\n[log]\nlevel = warn\n[uuids]\nmax_count = 6\n'
+    files.contents = [file(changed), file('', 'z.ini')]
+    for (let times = 0; times < 2; times++) {
+      expect([...await configuration.reload()].sort()).to.deep.equal(['log/level', 'node/name', 'node/zone'])
+      expect([name(), configuration.get('node', 'zone'), configuration.get('uuids', 'max_count')])
+        .to.deep.equal([['a@h', 'a@h'], 'z1', '6'])
+    }
+    await configuration.set('node', 'zone', 'z3', { persist: true })
+    await configuration.set('log', 'level', 'error', { persist: false })
+    expect([name(), configuration.get('node', 'zone'), configuration.get('log', 'level'), configuration.get('uuids',
+      'max_count')]).to.deep.equal([['a@h', 'a@h'], 'z3', 'error', '6'])
+    expect(await configuration.reload()).to.deep.equal(['node/name', 'log/level'])
+    expect([configuration.get('node', 'zone'), configuration.get('log', 'level')]).to.deep.equal(['z3', 'info'])
+    files.contents = [file('[node]\nname = a@h\n'), files.contents[1]!]
+    expect(await configuration.reload()).to.deep.equal([])
+    expect((await LiveConfiguration.load(files, {})).get('node', 'zone')).to.equal('z3')
+  })
+
   it('removes a value from its own file only, and uses the default until the next reload', async () => {
     const files = new MemoryFiles(
       { ...file('[cluster]\nq = 8\n', 'default.ini'), shipped: true }, file('; mine\n[cluster]\nq = 2\n'),

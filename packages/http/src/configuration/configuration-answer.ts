@@ -44,8 +44,11 @@ export async function answerConfiguration(
 async function change(parts: ConfigurationAnswerParts, question: ConfigurationChange): Promise<string | null> {
   const { configuration, options } = parts
   if (question.action === 'reload') {
-    await configuration.reload()
+    const needRestart = await configuration.reload()
     report(parts, question, {}, 'the configuration was read again')
+    if (needRestart.length > 0) {
+      parts.log.warn({ ...question.by, options: needRestart }, 'options that files have changed apply after a restart')
+    }
     return null
   }
   const { section, key, persist } = question

@@ -29,8 +29,11 @@ export interface Configuration {
   set(section: string, key: string, value: string, options: { readonly persist: boolean }): Promise<void>
   /** Removes a value. The default applies again, if there is one. */
   delete(section: string, key: string, options: { readonly persist: boolean }): Promise<void>
-  /** Reads the configuration files again. */
-  reload(): Promise<void>
+  /**
+   * Reads the configuration files again. Returns the names (`section/key`) of options that the files have changed, but
+   * that only a restart changes.
+   */
+  reload(): Promise<readonly string[]>
   /** Calls `listener` after each change of effective values. Returns a function that unsubscribes it. */
   onChange(listener: () => void): () => void
 }

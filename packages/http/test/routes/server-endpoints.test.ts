@@ -295,4 +295,13 @@ describe('node configuration', () => {
     ])
     expect(JSON.stringify(node.log.lines)).not.to.include('hide me')
   })
+
+  it('logs the options that a reload leaves to a restart', async () => {
+    node.configuration.needRestart = ['node/name']
+    await node.post(`${base}/_reload`, undefined, { 'x-couch-request-id': 'r3' })
+    expect(node.log.lines.filter(({ level }) => level === 'warn').map(({ message, fields }) => [message, fields]))
+      .to.deep.equal([['options that files have changed apply after a restart', {
+        user: 'admin', address: '127.0.0.1', requestId: 'r3', options: ['node/name'],
+      }]])
+  })
 })

@@ -23,7 +23,7 @@ export function addressProblem(error: Error): Error {
  */
 export function refuseUnusableAddresses(configuration: LiveConfiguration, http: HttpListener): void {
   const saved = ({ section, key, default: usual }: typeof httpHost | typeof httpPort): string =>
-    configuration.get(section, key) ?? String(usual)
+    configuration.saved(section, key) ?? String(usual)
   const started = new Map(Object.values(cluster).map(each => [each.name, saved(each)]))
   configuration.beforeSet(async (section, key, value) => {
     const name = `${section}/${key}`

@@ -6,7 +6,7 @@ import {
   accessProblem, checkSettingLength, settingsAddedMax, type Configuration, type ConfigurationSections,
 } from '@sectional/http'
 import { findProblems, startProblem } from './configuration-problems.ts'
-import { findOpenSection, findOption } from './declarations.ts'
+import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
 import { editIni, fitsIni, parseIni, replaceValues } from './ini-file.ts'
 import { isLoggedSetting, isSecretSetting } from './secret-settings.ts'
 import {
@@ -70,8 +70,14 @@ export class LiveConfiguration implements Configuration {
   #own: Settings
   /** Settings of `#own` that only a change without persistence has set, as `section/key`. */
   #unsaved: ReadonlySet<string> = new Set()
-  /** The settings in effect: `#own` over `#shared` over `#defaults`; former names where present ones are not set. */
+  /** `#own` over `#shared` over `#defaults`; former names where present ones are not set. */
+  #saved: Settings
+  /** The settings in effect: `#saved` with `#kept`. */
   #settings: Settings
+  /** The texts with which the node was started, of options that need a restart, by their names. */
+  readonly #started: ReadonlyMap<string, string | undefined>
+  /** Those of `#started` that the last reload has found changed. */
+  #kept: ReadonlyMap<string, string | undefined> = new Map()
   #sections: ConfigurationSections | undefined
   /** Undefined before the node follows the metadata of the cluster. */
   #ofAllNodes: SettingsOfAllNodes | undefined
@@ -90,7 +96,10 @@ export class LiveConfiguration implements Configuration {
     this.#environment = environment
     this.#defaults = defaultSettings(contents)
     this.#own = ownSettings(contents, environment)
-    this.#settings = effectiveSettings(this.#defaults, this.#own)
+    this.#saved = effectiveSettings(this.#defaults, this.#own)
+    this.#settings = this.#saved
+    this.#started = new Map(declaredOptions.filter(({ effect }) => effect === 'restart')
+      .map(({ section, key, name }) => [name, this.get(section, key)]))
   }
 
   static async load(
@@ -117,6 +126,11 @@ export class LiveConfiguration implements Configuration {
 
   get(section: string, key: string): string | undefined {
     return this.#settings.get(section)?.get(key)
+  }
+
+  /** Returns the value that the node would start with. */
+  saved(section: string, key: string): string | undefined {
+    return this.#saved.get(section)?.get(key)
   }
 
   isSecret(section: string, key: string): boolean {
@@ -160,7 +174,7 @@ export class LiveConfiguration implements Configuration {
         if (persist) await this.#writeChange(section, key, value)
       })
       this.#unsaved = unsaved
-      this.#become(own)
+      this.#become(own, name)
     })
   }
 
@@ -194,17 +208,18 @@ export class LiveConfiguration implements Configuration {
       await this.#applyChange({ own }, `${section}/${key}: `, async () => {
         if (persist) await this.#writeChange(section, key, null)
       })
-      this.#become(own)
+      this.#become(own, `${section}/${key}`)
     })
   }
 
   /**
    * Reads the files again. If a value is wrong or cannot be applied, or `beforeReload` or the files refuse, nothing
-   * changes.
+   * changes. Options that only a restart changes stay as they are.
    *
+   * @returns the names of those that the files have changed, as `section/key`
    * @throws ApiError `bad_request` with the file, line, option and limit of each wrong value
    */
-  reload(): Promise<void> {
+  reload(): Promise<readonly string[]> {
     return this.#exclusively(async () => {
       const contents = await this.#readForReload()
       const problems = findProblems(contents, this.#environment)
@@ -218,9 +233,11 @@ export class LiveConfiguration implements Configuration {
       this.#checkAccess({ defaults, own, unsaved }, 'Nothing was reloaded: ')
       await this.#beforeReload(own, (section, replace) => this.#replaceInFiles(section, replace))
       await this.#applyChange({ defaults, own }, 'Nothing was reloaded: ')
+      this.#kept = this.#keptAfter(effectiveSettings(defaults, this.#shared, own))
       this.#defaults = defaults
       this.#unsaved = unsaved
       this.#become(own)
+      return [...this.#kept.keys()]
     })
   }
 
@@ -305,9 +322,21 @@ export class LiveConfiguration implements Configuration {
     this.#become(this.#own)
   }
 
-  #become(own: Settings): void {
+  /** Returns those of `#started` of which a reload has brought other texts. Changes over HTTP are shown as before. */
+  #keptAfter(reloaded: Settings): ReadonlyMap<string, string | undefined> {
+    return new Map([...this.#started].filter(([name, started]) => {
+      const { section, key } = splitName(name)
+      const text = reloaded.get(section)?.get(key)
+      return text !== started && text !== this.get(section, key)
+    }))
+  }
+
+  /** @param changed the setting that was changed, as `section/key` */
+  #become(own: Settings, changed?: string): void {
     this.#own = own
-    this.#settings = effectiveSettings(this.#defaults, this.#shared, own)
+    this.#saved = effectiveSettings(this.#defaults, this.#shared, own)
+    this.#kept = new Map([...this.#kept].filter(([name]) => name !== changed))
+    this.#settings = withKept(this.#saved, this.#kept)
     this.#sections = undefined
     for (const live of this.#live) live.refresh()
     for (const listener of [...this.#listeners]) listener()
@@ -407,7 +436,7 @@ export class LiveConfiguration implements Configuration {
   }
 
   /** Runs a change when the earlier ones have ended. The caller receives its error. */
-  #exclusively(change: () => Promise<void>): Promise<void> {
+  #exclusively<T>(change: () => Promise<T>): Promise<T> {
     const done = this.#lastChange.then(change)
     this.#lastChange = done.catch(() => undefined)
     return done
@@ -427,10 +456,25 @@ function settingsInEffect({ defaults, shared, own }: Layers): Settings {
 function savedSettings({ defaults, shared, own, unsaved }: Layers): Settings {
   const settings = combineSettings(own)
   for (const name of unsaved) {
-    const slash = name.indexOf('/')
-    settings.get(name.slice(0, slash))?.delete(name.slice(slash + 1))
+    const { section, key } = splitName(name)
+    settings.get(section)?.delete(key)
   }
   return effectiveSettings(defaults, shared, settings)
+}
+
+function withKept(saved: Settings, kept: ReadonlyMap<string, string | undefined>): Settings {
+  const settings = combineSettings(saved)
+  for (const [name, text] of kept) {
+    const { section, key } = splitName(name)
+    if (text === undefined) settings.get(section)?.delete(key)
+    else putSetting(settings, section, key, text)
+  }
+  return settings
+}
+
+function splitName(name: string): { readonly section: string; readonly key: string } {
+  const slash = name.indexOf('/')
+  return { section: name.slice(0, slash), key: name.slice(slash + 1) }
 }
 
 function hasSetting(settings: Settings, section: string, key: string): boolean {
