@@ -73,6 +73,14 @@ describe('settings of all nodes', () => {
     expect(shared.written.length).to.equal(settings.length)
   })
 
+  it('include the whitelist, so that no other node makes the changes that it refuses', async () => {
+    const [a, b] = await nodes(new Shared(), '[admins]\nanna = -1\n')
+    const { configWhitelist } = httpDeclarations
+    const options = b.options({ configWhitelist })
+    await a.set('chttpd', 'config_whitelist', '[{uuids, "*"}]', persist)
+    expect(options.configWhitelist).to.equal('[{uuids, "*"}]')
+  })
+
   it('do not override what a node has in its files, and change it there', async () => {
     const shared = new Shared()
     const [a, b] = await nodes(shared, '[admins]\nanna = -1\n', '[admins]\nbert = -2\n')

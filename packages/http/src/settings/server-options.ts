@@ -87,6 +87,7 @@ export const serverDeclarations = {
   configWhitelist: option('chttpd/config_whitelist', optionalText, {
     default: undefined,
     effect: 'live',
+    clusterWide: true,
     help: 'Options that the API may change, as [{section, key}, ...]. Unset: all except those of the blocked sections.',
     defect: given => given.trim() === '' || parseSettingNames(given) !== null ? null : settingListProblem,
   }),
