@@ -12,6 +12,7 @@ import { Authenticator } from './authentication/authenticator.ts'
 import { Lockout } from './authentication/lockout.ts'
 import { PasswordHasher } from './authentication/password-hasher.ts'
 import { PasswordQueue } from './authentication/password-queue.ts'
+import { PresentUsers } from './authentication/present-users.ts'
 import { ProxyAuthentication, UnsignedProxyWarning } from './authentication/proxy-authentication.ts'
 import { RefusalWork } from './authentication/refusal-work.ts'
 import { RequestAuthentication } from './authentication/request-authentication.ts'
@@ -79,7 +80,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const { runtime, options, configuration } = parts
   const admission = new Admission(options)
   const batches = new BatchWriter(runtime.log, options.batchedDocumentsMax, options.batchedBytesMax)
-  const feeds = new Feeds(runtime.clock, parts.control)
+  const feeds = new Feeds(runtime.clock, parts.control, feed => presentUsers.find(feed.user, feed.authorization))
   const unsignedProxy = new UnsignedProxyWarning(options, runtime.log)
   const sameSite = new SameSiteWarning(options, runtime.log)
   const hosts = new VirtualHosts(configuration, options)
@@ -105,6 +106,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const fetched = new FetchedKeys({ client: runtime.httpClient, clock, log: runtime.log, options })
   const verifier = new TokenVerifier({ keys: new ConfiguredKeys(configuration), fetched, clock, options })
   const tokens = new TokenAuthentication({ verifier, configuration, clock, random, options })
+  const presentUsers = new PresentUsers({ accounts, tokens })
   fetched.onChange = () => { tokens.forget() }
   const userDocuments = { accounts, hasher, rules: new PasswordRules(machine), options, audit: parts.audit, turns }
   const services: Services = {

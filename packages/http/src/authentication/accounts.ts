@@ -214,7 +214,8 @@ export class Accounts {
     if (known?.stored === stored && known.document === document) return known.account
     const hash = parseAdminHash(stored)
     const user = { name, roles: ['_admin', ...document?.user.roles ?? []], admin: true }
-    const account = hash === null ? null : { user, hash, oneTimeSecret: null, isConflicted: false }
+    const account = hash === null ? null
+      : { user: { ...user, salt: hash.salt }, hash, oneTimeSecret: null, isConflicted: false }
     this.#administrators.set(name, { stored, document, account })
     return account
   }

@@ -37,6 +37,11 @@ export function mayRead(user: User, database: Pick<DatabaseRecord, 'security'>):
   return user.admin || isMember(user, database.security)
 }
 
+/** Whether the user may open a feed of the database that waits for changes. */
+export function mayFollow(user: User, database: Pick<DatabaseRecord, 'name' | 'security'>): boolean {
+  return mayRead(user, database) && (user.admin || !database.name.startsWith('_'))
+}
+
 /**
  * Allows database and server administrators. Handlers call it before they change a design document, the security object
  * or a limit. Others get 401 when anonymous and 403 when logged in.

@@ -35,9 +35,10 @@ export function* accountOf(name: string, { leaves, body }: OpenedDocument): Gene
   const document: unknown = text === null || text.length > accountBytesMax ? {} : JSON.parse(text.toString('utf8'))
   const members = isJsonObject(document) ? document : {}
   const roles = Array.isArray(members['roles']) ? members['roles'].filter(mayHaveRole) : []
+  const hash = hashOf(members)
   return {
-    user: Object.freeze({ name, roles: Object.freeze(roles), admin: false }),
-    hash: hashOf(members),
+    user: Object.freeze({ name, roles: Object.freeze(roles), admin: false, ...hash && { salt: hash.salt } }),
+    hash,
     oneTimeSecret: readOneTimeSecret(members['totp']),
     isConflicted: leaves.filter(({ deleted }) => !deleted).length > 1,
   }

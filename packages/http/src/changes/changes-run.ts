@@ -11,7 +11,7 @@ import type { Services } from '../services/services.ts'
 import { shownLeaves, type ChangesFilter } from './changes-filter.ts'
 import type { ChangesParameters } from './changes-parameters.ts'
 import type { ChangesWriter, ShownChange } from './changes-writer.ts'
-import type { OpenFeed } from '../services/feeds.ts'
+import type { OpenFeed } from '../services/open-feed.ts'
 
 type RowsEvent = ChangesEvent & { readonly kind: 'rows' }
 
@@ -56,6 +56,8 @@ export class ChangesRun implements OpenFeed {
   get database() { return this.#request.database }
 
   get user() { return this.#request.user }
+
+  get authorization() { return this.#request.sent.headers.authorization }
 
   end(): void {
     this.#ending = true

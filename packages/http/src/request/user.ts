@@ -7,6 +7,8 @@ export interface User {
   readonly admin: boolean
   /** Name of the authentication handler that identified the user, as `/_session` shows it. */
   readonly handler?: 'default' | 'cookie' | 'proxy' | 'jwt'
+  /** The salt of the password, which changes with it. Absent without a password. */
+  readonly salt?: string
 }
 
 export const anonymous: User = Object.freeze({ name: null, roles: Object.freeze([]), admin: false })

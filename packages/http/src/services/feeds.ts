@@ -1,8 +1,9 @@
 /** The changes feeds that are open on this node, their timers, and the events that end them. */
 import { DatabaseMap, type ClusterState, type ControlPlane, type DatabaseRecord } from '@sectional/cluster'
 import type { Clock, Timer } from '@sectional/runtime'
-import { mayRead } from '../authentication/authorization.ts'
-import type { User } from '../request/user.ts'
+import { mayFollow } from '../authentication/authorization.ts'
+import { FeedUsers, type FindPresentUser } from './feed-users.ts'
+import type { OpenFeed } from './open-feed.ts'
 
 /** Due times are rounded to multiples of this, so that many feeds share one timer. */
 const stepMs = 25
@@ -12,20 +13,13 @@ const shortWaitMs = 1000
 /** Heartbeats of all feeds that follow changes. So many cost about a tenth of a core. */
 const heartbeatsPerSecondMax = 5_000
 
-export interface OpenFeed {
-  readonly database: DatabaseRecord
-  /** The user who opened the feed, with the roles of that time. */
-  readonly user: User
-  /** Ends the feed with a complete response. */
-  end(): void
-}
-
 /** `due` is a monotonic time in milliseconds. */
 interface Alarm { readonly due: number; readonly ring: () => void }
 
 export class Feeds {
   readonly #clock: Clock
   readonly #control: ControlPlane
+  readonly #users: FeedUsers
   readonly #open = new Set<OpenFeed>()
   /** The open feeds by the incarnation of their database. */
   readonly #ofDatabase = new Map<string, Set<OpenFeed>>()
@@ -37,19 +31,21 @@ export class Feeds {
   #timerDue = Infinity
   #stopped = false
 
-  constructor(clock: Clock, control: ControlPlane) {
+  constructor(clock: Clock, control: ControlPlane, findPresentUser: FindPresentUser) {
     this.#clock = clock
     this.#control = control
+    this.#users = new FeedUsers(clock, control, findPresentUser)
   }
 
   /**
-   * Registers a feed, which is ended when its database is deleted, its user is no longer a member of the database, or
+   * Registers a feed, which is ended when its database is deleted, when its user could not open it any more, or when
    * the node stops. Call `delete` when it has closed.
    */
   add(feed: OpenFeed): void {
     if (this.#stopped) return feed.end()
     const { incarnation } = feed.database
     this.#open.add(feed)
+    this.#users.add(feed)
     const others = this.#ofDatabase.get(incarnation)
     if (others === undefined) this.#ofDatabase.set(incarnation, new Set([feed]))
     else others.add(feed)
@@ -64,6 +60,7 @@ export class Feeds {
   delete(feed: OpenFeed): void {
     const { incarnation } = feed.database
     this.#open.delete(feed)
+    this.#users.delete(feed)
     const others = this.#ofDatabase.get(incarnation)
     if (others?.delete(feed) && others.size === 0) this.#ofDatabase.delete(incarnation)
     if (this.#open.size > 0) return
@@ -164,7 +161,7 @@ export class Feeds {
 
 /** @param database the present database of that name; undefined: there is none */
 function isRefused({ database: { incarnation }, user }: OpenFeed, database: DatabaseRecord | undefined): boolean {
-  return database?.incarnation !== incarnation || !mayRead(user, database)
+  return database?.incarnation !== incarnation || !mayFollow(user, database)
 }
 
 function stepOf(ms: number): number {

@@ -104,7 +104,7 @@ describe('accounts', () => {
       const opened = accounts.open('ann')
       reads[0]!.resolve(document('x'))
       const account = await opened
-      expect(account?.user).to.deep.equal({ name: 'ann', roles: ['_admin', 'x'], admin: true })
+      expect(account?.user).to.deep.equal({ name: 'ann', roles: ['_admin', 'x'], admin: true, salt: 'salt' })
       expect(account?.hash?.salt).to.equal('salt')
       expect(accounts.current('ann')).to.equal(account)
     })

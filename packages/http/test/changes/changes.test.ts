@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { adminAuthorization, basic, MemoryNode } from '../memory-node.ts'
+import { adminAuthorization, MemoryNode } from '../memory-node.ts'
 
 describe('the changes feed', () => {
   let node: MemoryNode
@@ -376,21 +376,6 @@ describe('waiting feeds', () => {
       .to.deep.equal([true, false, true, false])
     await node.stop()
     expect((await members).text).to.contain('"after"')
-  })
-
-  it('continue when their user is deleted', async () => {
-    const node = new MemoryNode()
-    await node.put('/db?q=2')
-    await node.put('/db/_security', { members: { names: ['ann'] } })
-    const path = '/_users/org.couchdb.user:ann'
-    const { rev } = (await node.put(path, { type: 'user', name: 'ann', roles: [], password: 'pw' })).json
-    const feed = node.get('/db/_changes?feed=continuous&heartbeat=60000', { authorization: basic('ann', 'pw') })
-    await node.clock.advance(10)
-    expect((await node.delete(`${path}?rev=${rev}`)).status).to.equal(200)
-    await node.put('/db/after', {})
-    await node.clock.advance(10)
-    await node.stop()
-    expect((await feed).text).to.contain('"after"')
   })
 
   for (const mode of ['true', 'nolb']) {
