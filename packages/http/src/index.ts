@@ -19,4 +19,4 @@ export { hashAdminPassword, parseAdminHash } from './authentication/admin-passwo
 export type { PasswordHash } from './authentication/password-hash.ts'
 export { checkCrossOriginHost, crossOriginHost } from './settings/cross-origin-options.ts'
 export { parseVirtualHost, virtualHostsSection } from './request/virtual-host.ts'
-export { parseTokenKey, tokenKeysSection } from './tokens/configured-keys.ts'
+export { parseTokenKey, tokenKeyDefect, tokenKeysSection } from './tokens/configured-keys.ts'

@@ -16,6 +16,7 @@ import { ConfigurationError, layerSettings, type IniFile } from '../src/configur
 import { file, MemoryFiles, refusal } from './memory-files.ts'
 
 const secret = 's'.repeat(32)
+const tokenKey = Buffer.from(secret).toString('base64')
 
 describe('INI files', () => {
   it('read values as written, without trailing comments', () => {
@@ -189,8 +190,8 @@ describe('the live configuration', () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     const refused = await refusal(configuration.set('jwt_keys', 'rsa:a', 'c2VjcmV0', { persist: true }))
     expect(refused.message).to.include('jwt_keys/rsa:a').and.not.to.include('c2VjcmV0')
-    await configuration.set('jwt_keys', 'hmac:a=b', 'c2VjcmV0', { persist: true })
-    expect(configuration.get('jwt_keys', 'hmac:a=b')).to.equal('c2VjcmV0')
+    await configuration.set('jwt_keys', 'hmac:a=b', tokenKey, { persist: true })
+    expect(configuration.get('jwt_keys', 'hmac:a=b')).to.equal(tokenKey)
     const settings = layerSettings([file('[jwt_keys]\nhmac:a = not-base64!\n')], {})
     expect(() => nodeOptions(settings)).to.throw(/\[jwt_keys\] hmac:a: (?!.*not-base64)/)
   })
@@ -481,8 +482,8 @@ describe('administrators', () => {
 
     it('by the removal of the last key of tokens', async () => {
       const configuration = await open('[admins]\nanna = -hashed-\n')
-      await configuration.set('jwt_keys', 'hmac:a', 'c2VjcmV0', persist)
-      await configuration.set('jwt_keys', 'hmac:b', 'c2VjcmV0', persist)
+      await configuration.set('jwt_keys', 'hmac:a', tokenKey, persist)
+      await configuration.set('jwt_keys', 'hmac:b', tokenKey, persist)
       await configuration.set(...list, 'jwt', persist)
       await configuration.delete('jwt_keys', 'hmac:a', persist)
       await refused(configuration.delete('jwt_keys', 'hmac:b', persist), 'jwt_keys/hmac:b', 'There is no key')
@@ -496,11 +497,11 @@ describe('administrators', () => {
 
     it('by handlers that are kept while their key is in memory only', async () => {
       const configuration = await open('[admins]\nanna = -hashed-\n')
-      await configuration.set('jwt_keys', 'hmac:a', 'c2VjcmV0', { persist: false })
+      await configuration.set('jwt_keys', 'hmac:a', tokenKey, { persist: false })
       await refused(configuration.set(...list, 'jwt', persist), 'There is no key')
       await configuration.set(...list, 'jwt', { persist: false })
       await configuration.set('uuids', 'max_count', '5', persist)
-      await configuration.set('jwt_keys', 'hmac:a', 'c2VjcmV0', persist)
+      await configuration.set('jwt_keys', 'hmac:a', tokenKey, persist)
       await configuration.set(...list, 'jwt', persist)
     })
 

@@ -43,6 +43,13 @@ describe('values that HTTP must not set, but files may have', () => {
     await accepted('chttpd_auth', 'password_regexp', '', '[]', '["a", {"b"}, {"c", "d"}]', 'not a list')
   })
 
+  it('are keys of tokens that can be guessed', async () => {
+    const key = (bytes: number): string => Buffer.alloc(bytes, 'x').toString('base64')
+    await refused('jwt_keys', 'hmac:a', key(1), '****', '1 byte', 'at least 16', 'openssl rand -base64 32')
+    await refused('jwt_keys', 'hmac:a', key(15), '15 bytes')
+    await accepted('jwt_keys', 'hmac:a', key(16), key(64))
+  })
+
   it('are whitelists that list nothing', async () => {
     for (const section of ['chttpd', 'httpd']) {
       for (const value of ['nonsense', '{log, level}', '[{log}]', '[{log, level}', '[log/level]']) {
@@ -53,16 +60,19 @@ describe('values that HTTP must not set, but files may have', () => {
   })
 
   it('are warned of at the start and after each change that brings one, and secrets are not shown', async () => {
-    const files = new MemoryFiles(file('[admins]\nanna = -hashed-\n[couch_httpd_auth]\nsecret = hunt2\n'))
+    const files = new MemoryFiles(file('[admins]\nanna = -hashed-\n[couch_httpd_auth]\nsecret = hunt2\n'
+      + '[jwt_keys]\nhmac:a = aHVudDI=\n'))
     const configuration = await LiveConfiguration.load(files, {})
     await configuration.check()
     const log = new MemoryLog()
     const warned = (): unknown[] => log.lines.splice(0).map(({ level, fields, message }) => {
-      expect(JSON.stringify([fields, message])).not.to.contain('hunt2')
+      expect(JSON.stringify([fields, message])).not.to.match(/hunt2|aHVudDI/)
       return [level, `${String(fields['section'])}/${String(fields['key'])}`, String(fields['problem']).slice(0, 19)]
     })
     const end = warnOfDefects(configuration, log)
-    expect(warned()).to.deep.equal([['warn', 'chttpd_auth/secret', 'it has 5 characters']])
+    expect(warned()).to.deep.equal([
+      ['warn', 'chttpd_auth/secret', 'it has 5 characters'], ['warn', 'jwt_keys/hmac:a', 'it has 5 bytes, and'],
+    ])
     files.contents = [file(`${files.contents[0]!.text}[chttpd]\nconfig_whitelist = x\n`)]
     await configuration.reload()
     await configuration.set('uuids', 'max_count', '5', { persist: false })

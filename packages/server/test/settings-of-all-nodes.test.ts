@@ -29,6 +29,7 @@ describe('settings of all nodes', () => {
   }
   type Pair = readonly [LiveConfiguration, LiveConfiguration]
   const persist = { persist: true }
+  const tokenKey = Buffer.alloc(32, 'k').toString('base64')
   const admins = (configuration: LiveConfiguration): unknown => configuration.sections().admins
 
   /** Returns two nodes with these files. */
@@ -96,7 +97,7 @@ describe('settings of all nodes', () => {
   it('cannot lock administrators out', async () => {
     const [a, b] = await nodes(new Shared(), '[admins]\nanna = -hashed-\n')
     expect(await refusal(a.set('chttpd', 'authentication_handlers', 'jwt', persist))).to.include({ status: 400 })
-    await a.set('jwt_keys', 'hmac:a', 'c2VjcmV0', persist)
+    await a.set('jwt_keys', 'hmac:a', tokenKey, persist)
     await b.set('chttpd', 'authentication_handlers', 'jwt', persist)
     expect(await refusal(a.delete('jwt_keys', 'hmac:a', persist))).to.include({ status: 400 })
     await b.delete('chttpd', 'authentication_handlers', persist)

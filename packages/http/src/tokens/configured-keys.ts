@@ -16,6 +16,7 @@ export type VerificationKey = Uint8Array | KeyObject
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 const publicForm = /^-----BEGIN (?:RSA )?PUBLIC KEY-----|^-----BEGIN CERTIFICATE-----/
 const rsaBitsMin = 2048
+const secretBytesMin = 16
 const curves = new Set(['prime256v1', 'secp384r1', 'secp521r1'])
 
 /**
@@ -32,6 +33,17 @@ export function parseTokenKey(name: string, text: string): VerificationKey {
   const pem = text.replaceAll('\\n', '\n').trim()
   if (!publicForm.test(pem)) throw new Error('the key must be a public key in PEM format, in one line with \\n')
   return checkFamily(publicKey(pem), family)
+}
+
+/**
+ * Returns why the API refuses a key that files may have; null when it does not. Who has a token can try secrets as fast
+ * as a machine computes an HMAC.
+ */
+export function tokenKeyDefect(name: string, text: string): string | null {
+  const { length } = Buffer.from(text, 'base64')
+  if (!name.startsWith('hmac:') || length >= secretBytesMin) return null
+  return `it has ${length} byte${length === 1 ? '' : 's'}, and whoever guesses it can be any user. Use at least `
+    + `${secretBytesMin}, for instance the output of: openssl rand -base64 32`
 }
 
 function publicKey(pem: string): KeyObject {

@@ -6,7 +6,7 @@ import {
 import type { Option } from '@sectional/core/options'
 import {
   checkCredentialName, checkCrossOriginHost, crossOriginHost, httpDeclarations, parseTokenKey, parseVirtualHost,
-  presentName, tokenKeysSection, virtualHostsSection,
+  presentName, tokenKeyDefect, tokenKeysSection, virtualHostsSection,
 } from '@sectional/http'
 import { connectionDeclarations, sandboxDeclarations } from '@sectional/runtime'
 import { compactionDeclarations, indexDeclarations, reduceDeclarations } from '@sectional/shard'
@@ -29,6 +29,8 @@ interface OpenSection {
   readonly logged: boolean
   /** @throws Error whose message says what is allowed */
   check(key: string, text: string): void
+  /** As that of an option. */
+  defect?(key: string, text: string): string | null
 }
 
 /**
@@ -45,12 +47,13 @@ export const openSections: Readonly<Record<string, OpenSection>> = {
     check: checkCredentialName,
   },
   [tokenKeysSection]: {
-    help: 'Keys of signed tokens: hmac:ID = a secret in Base64; rsa:ID, ec:ID or eddsa:ID = a public key in PEM '
-      + 'format, in one line with \\n for each end of a line. The ID _default is for tokens that name no key. A change '
-      + 'over HTTP applies to all nodes.',
+    help: 'Keys of signed tokens: hmac:ID = a secret of at least 16 bytes in Base64; rsa:ID, ec:ID or eddsa:ID = a '
+      + 'public key in PEM format, in one line with \\n for each end of a line. The ID _default is for tokens that '
+      + 'name no key. A change over HTTP applies to all nodes.',
     secret: true,
     logged: false,
     check: (key, text) => { parseTokenKey(key, text) },
+    defect: tokenKeyDefect,
   },
   [virtualHostsSection]: {
     help: 'Virtual hosts: host = /path. A request to the host has this path before its own. The name may have a port '

@@ -1,6 +1,7 @@
 /** Finds values that HTTP would refuse, but that files may have, because a node with such files has to start. */
+import { presentName } from '@sectional/http'
 import type { Log } from '@sectional/runtime'
-import { declaredOptions } from './declarations.ts'
+import { settingDefect } from './settings.ts'
 import type { WatchedConfiguration } from './unknown-options.ts'
 
 /**
@@ -10,12 +11,10 @@ import type { WatchedConfiguration } from './unknown-options.ts'
 export function warnOfDefects(configuration: WatchedConfiguration, log: Log): () => void {
   let reported: ReadonlySet<string> = new Set()
   const report = (): void => {
-    const settings = configuration.settings()
-    const found = declaredOptions.flatMap(({ section, key, name, defect }) => {
-      const text = settings.get(section)?.get(key)
-      const problem = text === undefined ? null : defect(text)
-      return problem === null ? [] : [{ section, key, problem, name: `${name}: ${problem}` }]
-    })
+    const found = [...configuration.settings()].flatMap(([section, keys]) => [...keys].flatMap(([key, text]) => {
+      const problem = presentName(section, key) === null ? settingDefect(section, key, text) : null
+      return problem === null ? [] : [{ section, key, problem, name: `${section}/${key}: ${problem}` }]
+    }))
     for (const { section, key, problem, name } of found) {
       if (reported.has(name)) continue
       log.warn({ section, key, problem }, 'the value of an option should be changed; HTTP would refuse it')

@@ -151,7 +151,7 @@ export function settingProblem(section: string, key: string, text: string): stri
 
 /** Returns why HTTP refuses a text that files may have; null when it does not. */
 export function settingDefect(section: string, key: string, text: string): string | null {
-  return findOption(section, key)?.defect(text) ?? null
+  return findOption(section, key)?.defect(text) ?? findOpenSection(section)?.defect?.(key, text) ?? null
 }
 
 /** Whether a setting can be changed in files only, not over HTTP. */
