@@ -75,11 +75,17 @@ describe('settings of all nodes', () => {
   })
 
   it('include the whitelist, so that no other node makes the changes that it refuses', async () => {
-    const [a, b] = await nodes(new Shared(), '[admins]\nanna = -1\n')
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')
     const { configWhitelist } = httpDeclarations
     const options = b.options({ configWhitelist })
     await a.set('chttpd', 'config_whitelist', '[{uuids, "*"}]', persist)
     expect(options.configWhitelist).to.equal('[{uuids, "*"}]')
+    // The way out when the list does not list itself: an empty one in a file.
+    const [c] = await nodes(shared, '[admins]\nanna = -1\n[chttpd]\nconfig_whitelist =\n')
+    expect(c.options({ configWhitelist }).configWhitelist).to.equal('')
+    await c.delete('chttpd', 'config_whitelist', persist)
+    expect(options.configWhitelist).to.equal(undefined)
   })
 
   it('do not override what a node has in its files, and change it there', async () => {
