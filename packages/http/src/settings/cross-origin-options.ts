@@ -22,7 +22,8 @@ export const crossOriginDeclarations = {
   crossOriginOrigins: converted(option('cors/origins', origins, {
     default: [],
     effect: 'live',
-    help: 'Origins that may read answers, with scheme and port; * allows every origin.',
+    help: 'Origins that may read answers, with scheme and port; * allows every origin. null is that of local files, '
+      + 'and every site can load a page with it: do not list it while credentials is true.',
   }), lowerCase),
 
   crossOriginCredentials: option('cors/credentials', flag, {

@@ -123,6 +123,17 @@ describe('cross-origin requests', () => {
     ])
   })
 
+  it('carry credentials for null where it is listed, which pages of every site can have as their origin', async () => {
+    node.configuration.put('cors', 'credentials', 'true')
+    const headers = async (): Promise<unknown> => {
+      const answer = await node.get('/_up', from('null'))
+      return [answer.headers['access-control-allow-origin'], answer.headers['access-control-allow-credentials']]
+    }
+    expect(await headers()).to.deep.equal([undefined, undefined])
+    node.configuration.put('cors', 'origins', 'http://a.example, null')
+    expect(await headers()).to.deep.equal(['null', 'true'])
+  })
+
   it('follow the options of the host, and those of all hosts where it has none', async () => {
     node.configuration.put('cors', 'max_age', '50')
     node.configuration.put('cors:App.example', 'origins', 'http://app.example')
