@@ -85,8 +85,11 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
   const sameSite = new SameSiteWarning(options, runtime.log)
   const hosts = new VirtualHosts(configuration, options)
   const crossOrigin = new CrossOriginHosts(configuration, options)
+  let admitted = admittedClients(options)
   const unsubscribe = configuration.onChange(() => {
-    if (options.maintenanceMode !== 'false') feeds.endAll()
+    const before = admitted
+    admitted = admittedClients(options)
+    if (options.maintenanceMode !== 'false' || admitted !== before) feeds.endAll()
     unsignedProxy.check()
     sameSite.check()
     hosts.refresh()
@@ -142,6 +145,12 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
       tokens.stop()
     },
   }
+}
+
+/** Returns a text that changes when an option may exclude clients who have open feeds. */
+function admittedClients(options: HttpOptions): string {
+  const { authenticationHandlers, proxyUsesSecret, requireValidUser, requireValidUserExceptForUp } = options
+  return JSON.stringify([authenticationHandlers, proxyUsesSecret, requireValidUser, requireValidUserExceptForUp])
 }
 
 class Pipeline {

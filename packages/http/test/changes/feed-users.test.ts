@@ -96,6 +96,23 @@ describe('feeds that are open', () => {
     expect(await endsAfter((await open(3600)).feed, removeKey)).to.equal(true)
   })
 
+  for (const [section, key, value] of [
+    ['chttpd', 'require_valid_user', 'true'], ['chttpd', 'require_valid_user_except_for_up', 'true'],
+    ['chttpd', 'authentication_handlers', 'cookie, default'], ['chttpd_auth', 'proxy_use_secret', 'true'],
+  ] as const) {
+    it(`end when ${section}/${key} is changed, which decides whom the node admits`, async () => {
+      node.configuration.put('chttpd', 'authentication_handlers', 'proxy, default')
+      await node.put('/open?q=1')
+      await node.put('/open/_security', {})
+      const ofProxy = { 'authorization': '', 'x-auth-service-username': 'carl', 'x-auth-service-roles': 'reader' }
+      const anonymousPath = '/open/_changes?feed=longpoll&heartbeat=60000&since=now'
+      const feeds = [node.get(feedPath, ofProxy), node.get(anonymousPath, { authorization: '' })]
+      node.configuration.put('uuids', 'max_count', '5')
+      const both = Promise.all(feeds).then(([first]) => first!)
+      expect(await endsAfter(both, () => node.configuration.put(section, key, value))).to.equal(true)
+    })
+  }
+
   it('continue when the cookie of their session has expired, which a feed cannot renew', async () => {
     const feed = node.get(feedPath, await byCookie())
     expect(await endsAfter(feed, () => node.clock.advance(700_000))).to.equal(false)
