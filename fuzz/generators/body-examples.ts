@@ -88,7 +88,7 @@ export const bodyExamples: Readonly<Record<string, readonly unknown[]>> = {
   'changes': [{ doc_ids: ['a', 'b'] }, ...selectors.map(selector => ({ selector, fields: ['x'] }))],
   'databases-info': [{ keys: ['db', 'missing'] }],
   'session': [{ name: 'admin', password: 'wrong', token: '123456' }, { username: 'x', password: '' }],
-  'node-config': ['value', 'true', '42', '-pbkdf2-aa,bb,1'],
+  'node-config': ['value', 'true', '42', `-pbkdf2-${'aa'.repeat(20)},bb,1`],
   'cluster-setup': [{ action: 'finish_cluster' }, { action: 'add_node', host: 'x', port: 1, username: 'a',
     password: 'b' }],
   'show': [{ x: 1 }], 'update': [{ x: 1 }], 'rewrite': [{ x: 1 }],

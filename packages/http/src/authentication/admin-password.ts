@@ -6,7 +6,8 @@ import { createHmac } from 'node:crypto'
 import type { Machine, PasswordDigest, Random } from '@sectional/runtime'
 import type { PasswordHash } from './password-hash.ts'
 
-const pbkdf2Form = /^-pbkdf2(?::(sha|sha224|sha256|sha384|sha512))?-([0-9a-f]+),([^,]*),(\d{1,9})$/
+/** A key of 16 to 64 bytes: many passwords have the same short key, and a long one takes PBKDF2 many times as long. */
+const pbkdf2Form = /^-pbkdf2(?::(sha|sha224|sha256|sha384|sha512))?-((?:[0-9a-f]{2}){16,64}),([^,]*),(\d{1,9})$/
 const hashedForm = /^-hashed-([0-9a-f]{40}),([^,]*)$/
 const newHashBytes = 32
 const saltBytes = 16

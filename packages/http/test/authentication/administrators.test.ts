@@ -64,6 +64,18 @@ describe('an administrator whose password is set over HTTP', () => {
     expect((await login('one')).status).to.equal(200)
   })
 
+  it('cannot have a hash that is cut off, which many passwords match, or whose check takes long', async () => {
+    const path = '/_node/_local/_config/admins/tom?raw=true'
+    for (const derived of ['a', 'ab', 'ab'.repeat(15), `${'ab'.repeat(16)}c`, 'ab'.repeat(65)]) {
+      const { status, json } = await node.put(path, JSON.stringify(`-pbkdf2:sha256-${derived},salt,10`))
+      expect([status, json.error], derived).to.deep.equal([400, 'bad_request'])
+    }
+    for (const bytes of [16, 20, 32, 64]) {
+      expect((await node.put(path, JSON.stringify(`-pbkdf2-${'ab'.repeat(bytes)},salt,10`))).status).to.equal(200)
+      expect((await login('wrong')).status).to.equal(401)
+    }
+  })
+
   it('must be a text, since everybody could guess the JSON of a missing value', async () => {
     await setPassword('one')
     for (const body of ['null', 'false', '{}', '[]', '1']) {
