@@ -22,7 +22,9 @@ export class JsonWriter {
   readonly #request: RequestContext
   readonly #services: Services
   readonly #status: number
-  readonly #headers: HttpHeaders
+  #headers: HttpHeaders
+  /** The ETag that `holdTag` has taken from the headers. */
+  #heldTag: HttpHeaders = {}
   #buffer: Buffer = Buffer.allocUnsafe(initialBytes)
   #length = 0
   /** Text that follows the bytes of the buffer and is not encoded yet. */
@@ -34,6 +36,17 @@ export class JsonWriter {
     this.#services = services
     this.#status = status
     this.#headers = headers
+  }
+
+  /** Sends the ETag only if the response is sent at once, and `withdrawTag` was not called. Call it before the rows. */
+  holdTag(): void {
+    const { ETag, ...others } = this.#headers
+    this.#headers = others
+    if (ETag !== undefined) this.#heldTag = { ETag }
+  }
+
+  withdrawTag(): void {
+    this.#heldTag = {}
   }
 
   text(text: string): void {
@@ -77,7 +90,8 @@ export class JsonWriter {
   async end(): Promise<void> {
     this.#encodeText()
     if (this.#stream === null) {
-      send(this.#request, this.#services, this.#status, this.#headers, this.#buffer.subarray(0, this.#length))
+      const headers = { ...this.#headers, ...this.#heldTag }
+      send(this.#request, this.#services, this.#status, headers, this.#buffer.subarray(0, this.#length))
       return
     }
     if (this.#length > 0) await this.#flush(false)

@@ -70,7 +70,9 @@ async function list(
   const response = await readReturned(Buffer.from(valueOf(outcome)), request, services)
   sendResponse(response, {
     textType: 'application/json',
-    ...(etag !== undefined && { headers: { ETag: etag, Vary: 'Accept' } }),
+    ...(etag !== undefined && {
+      headers: source.hasFailed() ? { Vary: 'Accept' } : { ETag: etag, Vary: 'Accept' },
+    }),
   }, request, services)
 }
 
@@ -79,6 +81,8 @@ interface RowSource {
   /** JSON values that change with the rows. */
   readonly state: readonly unknown[]
   open(): Promise<{ readonly head: ListHead; readonly texts: AsyncIterable<readonly string[]> }>
+  /** Whether a row that was read tells of a failure, which may not happen again for the same state. */
+  hasFailed(): boolean
   close(): Promise<void>
 }
 
@@ -91,9 +95,12 @@ async function viewSource(
   const documents = request.method === 'GET' && parameters.includeDocs && await documentsFingerprint(request, services)
   const opened = await openView(await prepareQuery(definitionOf(), parameters, services), request, services)
   const { answer } = opened
+  let hasFailed = false
+  const onFailed = (): void => { hasFailed = true }
   return {
     state: [answer.fingerprint, parameters.updateSequence && answer.updateSequence(), documents],
-    open: async () => ({ head: viewHead(answer, parameters), texts: viewRowTexts(opened) }),
+    open: async () => ({ head: viewHead(answer, parameters), texts: viewRowTexts(opened, onFailed) }),
+    hasFailed: () => hasFailed,
     close: () => answer.close(),
   }
 }
@@ -114,6 +121,7 @@ async function documentSource(
       const opened = await openDocumentRows(query, updateSequence, request, services)
       return { head: opened.head, texts: documentRowTexts(opened) }
     },
+    hasFailed: () => false,
     close: async () => {},
   }
 }

@@ -1,5 +1,5 @@
 /** Reads the rows of a view, or of all documents, for a list function. */
-import { decodeReduced, decodeViewGroup, spliceDocument, type SplicedDocument } from '@sectional/core'
+import { spliceDocument, type SplicedDocument } from '@sectional/core'
 import type { RespondArguments } from '@sectional/runtime'
 import type { DocumentRows } from '../lists/document-rows.ts'
 import {
@@ -7,7 +7,7 @@ import {
 } from '../lists/list-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
-import type { OpenedGroups, OpenedRows, OpenedView } from './view-answer.ts'
+import type { Group, OpenedGroups, OpenedRows, OpenedView } from './view-answer.ts'
 
 interface RowsLimit { readonly bytes: number; readonly setting: string }
 
@@ -45,9 +45,9 @@ function tooManyRows({ bytes, setting }: RowsLimit): string {
     setting}). Ask for fewer rows with 'limit', 'startkey' and 'endkey'.`])
 }
 
-/** Returns the rows of a view as JSON texts. */
-export function viewRowTexts(opened: OpenedView): AsyncIterable<readonly string[]> {
-  return opened.kind === 'rows' ? rowTexts(opened) : groupTexts(opened)
+/** Returns the rows of a view as JSON texts. @param onFailed is called for each group that could not be reduced */
+export function viewRowTexts(opened: OpenedView, onFailed: () => void): AsyncIterable<readonly string[]> {
+  return opened.kind === 'rows' ? rowTexts(opened) : groupTexts(opened, onFailed)
 }
 
 async function* rowTexts({ windows }: OpenedRows): AsyncGenerator<readonly string[], void, undefined> {
@@ -77,14 +77,14 @@ function documentText(document: SplicedDocument | DocumentWriter | null): string
   return spliceDocument(document).toString().replaceAll('\n', ' ')
 }
 
-async function* groupTexts({ answer }: OpenedGroups): AsyncGenerator<readonly string[], void, undefined> {
-  for await (const page of answer.rows) yield page.map(({ value }) => groupText(value))
+async function* groupTexts(
+  { groups }: OpenedGroups, onFailed: () => void,
+): AsyncGenerator<readonly string[], void, undefined> {
+  for await (const page of groups()) yield page.map(group => groupText(group, onFailed))
 }
 
-function groupText(value: Uint8Array): string {
-  const { key, state } = decodeViewGroup(value)
-  const reduced = decodeReduced(state)
-  const members = reduced.failure === undefined
-    ? groupMembers(key ?? 'null', reduced.json) : failedGroupMembers(key ?? 'null', reduced.failure)
-  return `${members}}`
+function groupText({ key, reduced }: Group, onFailed: () => void): string {
+  if (reduced.failure === undefined) return `${groupMembers(key, reduced.json)}}`
+  onFailed()
+  return `${failedGroupMembers(key, reduced.failure)}}`
 }

@@ -1,8 +1,8 @@
 /** One query of a view: from its parameters to the query of the coordinator, and from the answer to JSON. */
 import { viewRanges, type ViewAnswer, type ViewGroup, type ViewQuery } from '@sectional/cluster'
 import {
-  decodeReduced, decodeViewGroup, decodeViewRow, SortKeyEncoder, type IndexDefinition, type IndexRow, type RowRange,
-  type SplicedDocument,
+  builtInReduce, decodeReduced, decodeViewGroup, decodeViewRow, SortKeyEncoder, type IndexDefinition, type IndexRow,
+  type ReducedJson, type RowRange, type SplicedDocument,
 } from '@sectional/core'
 import { documentsPerLookup } from '../lists/included-document.ts'
 import { ListWriter, type DocumentWriter, type ListHead } from '../lists/list-writer.ts'
@@ -31,7 +31,11 @@ export interface OpenedRows extends Opened {
 export interface OpenedGroups extends Opened {
   readonly kind: 'groups'
   readonly answer: ViewAnswer<ViewGroup>
+  groups(): AsyncIterable<readonly Group[]>
 }
+
+/** A reduced group. @param key JSON text */
+export interface Group { readonly key: string; readonly reduced: ReducedJson }
 
 /** Successive rows of a view, and their documents if these are included. */
 export interface RowWindow {
@@ -95,7 +99,14 @@ export async function openView(
     return { kind: 'rows', answer, windows, write }
   }
   const answer = await coordinator.reduceView(request.database, { ...query, groupLevel }, request)
-  return { kind: 'groups', answer, write: writer => writeGroups(writer, answer, viewHead(answer, parameters)) }
+  const groups = () => decodedGroups(answer)
+  const write = (writer: JsonWriter): Promise<void> => {
+    // Such a function may fail this time, and not the next time, for the same rows. So the answer to a failure must not
+    // have the ETag of the right answer.
+    if (builtInReduce(query.definition.reduce!) === undefined) writer.holdTag()
+    return writeGroups(writer, groups(), viewHead(answer, parameters))
+  }
+  return { kind: 'groups', answer, groups, write }
 }
 
 /** Returns the members before the rows. Reduced rows have no positions, nor have rows whose order does not matter. */
@@ -147,15 +158,24 @@ async function writeRowsWithDocuments(
   list.end()
 }
 
-async function writeGroups(writer: JsonWriter, answer: ViewAnswer<ViewGroup>, head: ListHead): Promise<void> {
+async function* decodedGroups({ rows }: ViewAnswer<ViewGroup>): AsyncGenerator<readonly Group[], void, undefined> {
+  for await (const page of rows) {
+    yield page.map(({ value }) => {
+      const { key, state } = decodeViewGroup(value)
+      return { key: key ?? 'null', reduced: decodeReduced(state) }
+    })
+  }
+}
+
+async function writeGroups(
+  writer: JsonWriter, groups: AsyncIterable<readonly Group[]>, head: ListHead,
+): Promise<void> {
   const rows = new ListWriter(writer, head)
-  for await (const page of answer.rows) {
-    for (const group of page) {
-      const { key, state } = decodeViewGroup(group.value)
-      const reduced = decodeReduced(state)
+  for await (const page of groups) {
+    for (const { key, reduced } of page) {
+      if (reduced.failure !== undefined) writer.withdrawTag()
       const full = reduced.failure === undefined
-        ? rows.groupRow(key ?? 'null', reduced.json)
-        : rows.failedGroup(key ?? 'null', reduced.failure)
+        ? rows.groupRow(key, reduced.json) : rows.failedGroup(key, reduced.failure)
       if (full !== undefined) await full
     }
   }

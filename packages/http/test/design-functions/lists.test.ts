@@ -195,4 +195,14 @@ describe('a list function', () => {
     assert.equal(await statusOf({ 'if-none-match': changed }), 200)
     assert.equal((await node.post('/db/_design/d/_list/rows/k', {})).headers['etag'], undefined)
   })
+
+  it('has no ETag when it got a row that tells of a failed reduction', async () => {
+    await write({ _id: '_design/custom', views: {
+      length: { map: design.views.k.map, reduce: '(keys, values) => values.length' },
+      failing: { map: design.views.k.map, reduce: '() => { throw 1 }' },
+    } })
+    assert.notEqual((await list('rows/custom/length')).headers['etag'], undefined)
+    const { text, headers } = await list('rows/custom/failing')
+    assert.deepEqual([text, headers['etag'], headers['vary']], ['[{"key":null,"value":null}]', undefined, 'Accept'])
+  })
 })

@@ -116,9 +116,10 @@ function shownGroup(key: unknown, level: number | 'exact'): unknown {
   return level === 'exact' || !Array.isArray(key) ? key : key.slice(0, level)
 }
 
-/** Reduces by a built-in function. Any other function fails: because it throws, takes too long, or as too large. */
+/** Reduces by a built-in function, or counts. Any other function fails: it throws, takes too long, or is too large. */
 function reduced({ reduce }: IndexDefinition, rows: readonly Emitted[]): Uint8Array {
   const builtIn = builtInReduce(reduce!)
+  if (reduce!.includes('values.length')) return encodeReducedJson(String(rows.length))
   if (builtIn === undefined) {
     const error = reduce!.includes('throw') ? 'reduce_error'
       : reduce!.includes('for (;;)') ? 'timeout' : 'reduce_overflow_error'
