@@ -50,19 +50,19 @@ function segmentsOf(path: unknown, member: string): readonly string[] {
   return path.split('/').filter(segment => segment !== '')
 }
 
-/** Matches a path against the pattern of a rule. `:name` takes one segment, a last `*` the remaining ones. */
+/** Matches a path against the pattern of a rule. `:name` and `*` take one segment, a last `*` all that remain. */
 function bindPath(
   pattern: readonly string[], path: readonly string[],
 ): { readonly bindings: Bindings; readonly rest: readonly string[] } | null {
   const bindings = new Map<string, unknown>()
   for (const [index, token] of pattern.entries()) {
     const segment = path[index]
-    if (segment === undefined) return null
-    if (token === '*' && index === pattern.length - 1) {
-      return { bindings: bindings.set('*', segment), rest: path.slice(index) }
-    }
-    if (token.startsWith(':')) bindings.set(token.slice(1), segment)
+    const takesRest = token === '*' && index === pattern.length - 1
+    if (segment === undefined) return takesRest ? { bindings, rest: [] } : null
+    if (token === '*') bindings.set('*', segment)
+    else if (token.startsWith(':')) bindings.set(token.slice(1), segment)
     else if (token !== segment) return null
+    if (takesRest) return { bindings, rest: path.slice(index) }
   }
   return path.length === pattern.length ? { bindings, rest: [] } : null
 }
@@ -81,7 +81,9 @@ function rewritten(
   const named = Object.entries(query)
     .map(([name, value]): [string, unknown] => [name, substituted(value, all, formats)])
   const final = new Map([...all, ...named])
-  const segments = target.flatMap(segment => segment === '*' ? rest : [pathSegment(segment, final)])
+  const fixed = target.includes('*') ? target.slice(0, target.indexOf('*')) : target
+  const segments = fixed.map(segment => pathSegment(segment, final))
+  if (fixed !== target) segments.push(...rest)
   final.delete('*')
   return { segments, query: new Map([...final].map(([name, value]) => [name, encoded(name, value)])) }
 }

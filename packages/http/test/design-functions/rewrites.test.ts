@@ -59,6 +59,19 @@ describe('_rewrite', () => {
       assert.deepEqual(json.requested, ['db', '_design', 'd', '_rewrite', 'page', 'x/y', 'b', 'c'])
     })
 
+    it('matches with a last `*` also nothing, with another one a segment, and ends the target with `*`', async () => {
+      const rules = [
+        { from: 'a/*/c', to: '_show/f/inner', query: { found: '*' } }, { from: 'b/*', to: '_show/f/b/*/behind' },
+        { from: '*', to: '_show/f/*' },
+      ]
+      const inner = (await rewrite(rules, '/a/x/c')).json
+      assert.deepEqual([inner.id, inner.query], ['inner', { found: 'x' }])
+      assert.equal((await rewrite(rules, '/b')).json.id, 'b')
+      assert.equal((await rewrite(rules, '/b/x/y')).json.id, 'b/x/y')
+      assert.equal((await rewrite(rules, '/')).json.id, null)
+      assert.equal((await rewrite(rules, '/other/path')).json.id, 'other/path')
+    })
+
     it('writes keys as JSON', async () => {
       const rules = [{ from: ':a', to: '_show/f', query: { startkey: [':a', 1], endkey: [':a', {}], key: ':key' } }]
       const { json } = await rewrite(rules, '/v?key={"b":1}')
