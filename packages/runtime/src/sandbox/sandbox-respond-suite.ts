@@ -60,8 +60,10 @@ export function respondTests(opened: () => Sandbox): void {
         send('1'); send('2')
         return '3'
       }`
-      const { body } = await responseOf(source) as { readonly body?: string }
-      assert.equal(body, '12345')
+      const bodyOf = async (options: Partial<RespondArguments>): Promise<string | undefined> =>
+        (await responseOf(source, options) as { readonly body?: string }).body
+      assert.equal(await bodyOf({}), '12345')
+      assert.equal(await bodyOf({ rows: [] }), '1245', 'what a list function returns then is not sent')
     })
 
     it('get the rows one after another, and then null', async () => {

@@ -77,8 +77,9 @@ export class OpenResponse {
   make(called: unknown, invoke: (called: unknown, argumentList: readonly unknown[]) => unknown): unknown {
     const { argumentList, isList } = this.#call
     const result = invoke(called, argumentList)
-    // What the function returned is sent before what `provides` functions send.
-    let made: ReturnedMembers = this.#merged({}, isList ? result : this.#shown(result))
+    // As in CouchDB, a show function's result is sent before that of `provides`, which replaces a list function's one.
+    const own = isList ? this.#offers.length > 0 ? undefined : result : this.#shown(result)
+    let made = this.#merged({}, own)
     const selected = this.#offers.length > 0 ? this.#mediaTypes.select(this.#offers, argumentList[1]) : undefined
     if (selected !== undefined) made = this.#merged(made, invoke(selected.render, []))
     const response = this.#opened(made, isList)
