@@ -238,8 +238,11 @@ function failure(id: string, { path }: ParsedDocument, newEdits: boolean, error:
   return { id, rev: formatRevision({ generation: path.start, hash: path.ids[0]! }), error, reason }
 }
 
+/** A validation function that threw has refused its document for good. All other rows of 5xx may be sent again. */
 function statusOf(outcomes: readonly WriteOutcome[]): number {
-  if (outcomes.some(outcome => outcome.kind === 'error' && outcome.status >= 500)) return 500
+  const isOpen = (outcome: WriteOutcome): boolean => outcome.kind === 'error' && outcome.status >= 500
+    && !(outcome.byFunction && outcome.error === 'unknown_error')
+  if (outcomes.some(isOpen)) return 500
   return outcomes.some(outcome => outcome.kind === 'written' && outcome.accepted) ? 202 : 201
 }
 

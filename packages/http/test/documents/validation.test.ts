@@ -68,6 +68,17 @@ describe('validation functions', () => {
     expect(bulk.json.map((row: any) => row.error ?? 'ok')).to.deep.equal(['conflict', 'forbidden', 'ok'])
   })
 
+  it('refuse single rows of _bulk_docs also by other errors than forbidden', async () => {
+    const docs = [{ _id: 'a', _rev: '1-a', broken: 1 }, { _id: 'b', _rev: '1-a' }]
+    for (const body of [{ docs: docs.map(({ _rev, ...doc }) => doc) }, { docs, new_edits: false }]) {
+      const { status, json } = await node.post('/db/_bulk_docs', body)
+      expect([status, json[0].id, json[0].error]).to.deep.equal([201, 'a', 'unknown_error'])
+    }
+    await node.put('/db/_design/unknown', { language: 'cobol', validate_doc_update: 'STOP RUN' })
+    const unknown = await node.post('/db/_bulk_docs', { docs: [{}] })
+    expect([unknown.status, unknown.json[0].error]).to.deep.equal([500, 'not_implemented'])
+  })
+
   it('may ask for a login', async () => {
     await node.put('/db/_security', { members: { names: [], roles: [] }, admins: { names: [], roles: [] } })
     const anonymous = await node.put('/db/x', { login: true }, { authorization: '' })
