@@ -69,16 +69,20 @@ function checkViews(design: JsonObject): void {
   const views = design['views']
   if (!isJsonObject(views)) return
   const mapTypes = design['language'] === 'query' ? ['object'] : ['string']
+  const parts: { readonly name: string; readonly map: unknown; readonly reduce: unknown }[] = []
   for (const [name, view] of Object.entries(views)) {
     requireType(`views.${name}`, view, ['object'])
     if (name === 'lib') continue
     const { map, reduce } = view as JsonObject
-    if (map === undefined) throw invalid(`View \`${name}\` must contain map function`)
-    requireType(`views.${name}.map`, map, mapTypes)
-    if (reduce === undefined) continue
-    requireType(`views.${name}.reduce`, reduce, ['string'])
-    if (isKnown(design['language'])) checkReduceName(reduce as string)
+    if (map !== undefined) requireType(`views.${name}.map`, map, mapTypes)
+    if (reduce !== undefined) requireType(`views.${name}.reduce`, reduce, ['string'])
+    parts.push({ name, map, reduce })
   }
+  for (const { name, map } of parts) {
+    if (map === undefined) throw invalid(`View \`${name}\` must contain map function`)
+  }
+  if (!isKnown(design['language'])) return
+  for (const { reduce } of parts) if (typeof reduce === 'string') checkReduceName(reduce)
 }
 
 /** Views in other languages can be saved, whatever they contain, but not queried. */

@@ -408,6 +408,7 @@ describe('design documents', () => {
     const reasons: readonly [object, string][] = [
       [{ views: [] }, '`views` field must have object type'],
       [{ views: { v: {} } }, 'View `v` must contain map function'],
+      [{ views: { v: {}, w: { reduce: 7 } } }, '`views.w.reduce` field must have string type'],
       [{ views: { v: { map: 5 } } }, '`views.v.map` field must have string type'],
       [{ views: { v: { map: 'f', reduce: '_median' } } }, '`_median` is not a supported reduce function.'],
       [{ views: { v: { map: 'f', reduce: '_top_101' } } }, 'rank value must be between 1 and 100'],
