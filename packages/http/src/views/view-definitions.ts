@@ -32,10 +32,18 @@ export async function findDefinition(
 ): Promise<() => IndexDefinition> {
   const { database } = request
   const document = await services.coordinator.designDocument(database, `_design/${designName}`)
-  const cached = document && viewsOf(document, database).get(viewName)
+  const cached = document && definitionIn(document, viewName, database)
   if (cached) return () => cached
   const current = await currentDesignDocument(designName, request, services)
-  return () => viewsOf(current, database).get(viewName) ?? viewDefinition(current.members, viewName, database)
+  return () => definitionIn(current, viewName, database) ?? viewDefinition(current.members, viewName, database)
+}
+
+/** Mango's indexes can be queried like views: their rows are those of a view that is reduced by `_count`. */
+function definitionIn(
+  document: DesignDocument, viewName: string, database: IndexedDatabase,
+): IndexDefinition | undefined {
+  return viewsOf(document, database).get(viewName)
+    ?? indexesOf(document, database).find(({ name }) => name === viewName)?.definition
 }
 
 /**

@@ -43,7 +43,9 @@ async function savedDefinition(
 ): Promise<IndexDefinition> {
   const given = definitionMembers.find(name => body[name] !== undefined)
   if (given !== undefined) throw new ApiError('bad_request', `\`${given}\` needs \`map\``)
-  return openDefinition(designName, viewName, request, services)
+  const definition = await openDefinition(designName, viewName, request, services)
+  if (definition.kind !== 'javascript') throw new ApiError('bad_request', '`dry_run` needs a view in JavaScript')
+  return definition
 }
 
 function givenDefinition(viewName: string, body: JsonObject, request: RequestContext): IndexDefinition {
