@@ -65,7 +65,10 @@ async function save(changed: Uint8Array, request: RequestContext, services: Serv
   return { encodedId, ...await update(edit, request, services, request) }
 }
 
-export const refuseUpdateMethod: Handler = ({ method }) => {
+/** As in CouchDB, a function that does not exist is reported before the method. */
+export const refuseUpdateMethod: Handler = async (request, services) => {
+  const { method, params: [design, name] } = request
+  await openDesignFunction(design!, 'updates', name!, request, services)
   throw new ApiError('method_not_allowed', `Update functions do not allow ${method}`, { headers: { Allow: allow } })
 }
 

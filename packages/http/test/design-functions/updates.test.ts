@@ -143,6 +143,9 @@ describe('an update function', () => {
     const read = await node.get('/db/_design/d/_update/f/x')
     assert.deepEqual(errorOf(read), [405, 'method_not_allowed', 'Update functions do not allow GET'])
     assert.equal(read.headers['allow'], 'POST,PUT,DELETE')
+    for (const path of ['none/_update/f', 'd/_update/g']) {
+      assert.equal((await node.get(`/db/_design/${path}`)).status, 404)
+    }
   })
 
   it('is not called for a body that is too large', async () => {
