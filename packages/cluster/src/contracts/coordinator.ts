@@ -112,6 +112,8 @@ export type WriteOutcome =
     readonly status: number
     /** True when a function of a design document caused the error, and not the node. */
     readonly byFunction?: true
+    /** The reason as the function threw it, if it is no text but another JSON value. */
+    readonly thrownReason?: unknown
   }
 
 export interface ListDocumentsOptions {

@@ -78,23 +78,26 @@ function refusal(outcome: CallOutcome): WriteOutcome | undefined {
   switch (outcome.kind) {
     case 'value': return undefined
     case 'error': return refusedBy(new ApiError('unknown_error', failureText(outcome.message, outcome)))
-    case 'thrown': return refusedBy(thrownError(outcome.json))
+    case 'thrown': return thrownOutcome(outcome.json)
   }
 }
 
-function refusedBy({ error, reason, status }: ApiError): WriteOutcome {
+function refusedBy({ error, reason, status }: ApiError): WriteOutcome & { readonly kind: 'error' } {
   return { kind: 'error', error, reason, status, byFunction: true }
 }
 
 /** The reason is the message of `{name: message}`, whatever its name is, or everything that was thrown. */
-function thrownError(json: string): ApiError {
+function thrownOutcome(json: string): WriteOutcome {
   const thrown: unknown = parsed(json)
-  if (!isJsonObject(thrown)) return new ApiError('unknown_error', text(thrown))
+  if (!isJsonObject(thrown)) return refusedBy(new ApiError('unknown_error', text(thrown)))
   for (const name of ['forbidden', 'unauthorized'] as const) {
-    if (Object.hasOwn(thrown, name)) return new ApiError(name, text(thrown[name]))
+    if (!Object.hasOwn(thrown, name)) continue
+    const reason = thrown[name]
+    const refused = refusedBy(new ApiError(name, text(reason)))
+    return typeof reason === 'string' ? refused : { ...refused, thrownReason: reason }
   }
   const messages = Object.values(thrown)
-  return new ApiError('unknown_error', text(messages.length === 1 ? messages[0] : thrown))
+  return refusedBy(new ApiError('unknown_error', text(messages.length === 1 ? messages[0] : thrown)))
 }
 
 function text(value: unknown): string {

@@ -128,7 +128,11 @@ export function requireWritten(outcome: WriteOutcome): { readonly revision: stri
     case 'written': return outcome
     case 'conflict': throw new ApiError('conflict')
     case 'error':
-      if (outcome.byFunction) throw new FunctionError(outcome.status, outcome.error, outcome.reason)
+      if (outcome.byFunction) {
+        const { status, error, reason, thrownReason } = outcome
+        const members = thrownReason === undefined ? {} : { reason: thrownReason }
+        throw new FunctionError(status, error, reason, undefined, members)
+      }
       throw new ApiError(
         registryName(outcome.error, outcome.status), outcome.reason,
         outcome.status === 503 ? { headers: comeBack } : {},

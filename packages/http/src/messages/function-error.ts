@@ -5,8 +5,13 @@ import { ApiError } from '@sectional/core'
  * so that it is not logged as a failure of the server.
  */
 export class FunctionError extends ApiError {
-  /** @param error the member `error` of the response; the function may have chosen it */
-  constructor(status: number, error: string, reason: string, cause?: unknown) {
-    super({ status, error }, reason, { cause })
+  /**
+   * @param error the member `error` of the response; the function may have chosen it
+   * @param members as of `ApiError`
+   */
+  constructor(
+    status: number, error: string, reason: string, cause?: unknown, members?: Readonly<Record<string, unknown>>,
+  ) {
+    super({ status, error }, reason, { cause, ...(members && { members }) })
   }
 }

@@ -33,7 +33,7 @@ interface Item {
 
 type Row =
   | { readonly ok: true; readonly id: string; readonly rev: string; readonly accepted?: true }
-  | { readonly id: string; readonly rev?: string; readonly error: string; readonly reason: string }
+  | { readonly id: string; readonly rev?: string; readonly error: string; readonly reason: unknown }
 
 export async function postBulkDocuments(request: RequestContext, services: Services): Promise<void> {
   requireJsonType(request)
@@ -229,11 +229,14 @@ function row({ id, document }: Item, outcome: WriteOutcome, newEdits: boolean): 
       return accepted ? { ok: true, id, rev, accepted: true } : { ok: true, id, rev }
     }
     case 'conflict': return failure(id, document, newEdits, 'conflict', 'Document update conflict.')
-    case 'error': return failure(id, document, newEdits, outcome.error, outcome.reason)
+    case 'error': {
+      const { error, reason, thrownReason = reason } = outcome
+      return failure(id, document, newEdits, error, thrownReason)
+    }
   }
 }
 
-function failure(id: string, { path }: ParsedDocument, newEdits: boolean, error: string, reason: string): Row {
+function failure(id: string, { path }: ParsedDocument, newEdits: boolean, error: string, reason: unknown): Row {
   if (newEdits || path === null) return { id, error, reason }
   return { id, rev: formatRevision({ generation: path.start, hash: path.ids[0]! }), error, reason }
 }

@@ -6,6 +6,7 @@ const refuseBad = `(doc, old, user) => {
   if (doc._deleted && old.keep) throw { forbidden: "it stays" }
   if (doc.login && !user.name) throw { unauthorized: "Please log in." }
   if (doc.broken) throw new Error("broken")
+  if ("structured" in doc) throw { forbidden: doc.structured }
 }`
 
 describe('validation functions', () => {
@@ -30,6 +31,15 @@ describe('validation functions', () => {
     const rev = await revision('y', {})
     expect(await node.put(`/db/y/bad.exe?rev=${rev}`, 'x')).to.deep.include({ status: 403, json: refused })
     expect((await node.put(`/db/y/good.txt?rev=${rev}`, 'x')).status).to.equal(201)
+  })
+
+  it('give reasons that are other JSON values than texts', async () => {
+    for (const reason of [{ member: 'n', allowed: [1, 2] }, ['a'], 5, null]) {
+      const answer = await node.put('/db/x', { structured: reason })
+      expect(answer).to.deep.include({ status: 403, json: { error: 'forbidden', reason } })
+      const bulk = await node.post('/db/_bulk_docs', { docs: [{ _id: 'x', structured: reason }] })
+      expect(bulk.json).to.deep.equal([{ id: 'x', error: 'forbidden', reason }])
+    }
   })
 
   it('decide about deletions', async () => {
