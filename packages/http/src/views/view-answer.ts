@@ -68,7 +68,8 @@ export async function prepareQuery(
   else {
     // Encode them in slices: there may be a hundred thousand keys.
     const inOrder = descending ? keys.toReversed() : keys
-    const common = { ...parameters, descending, keys: undefined }
+    // The ids that bound the rows of each key are in the direction of the request all the same.
+    const common = { ...parameters, keys: undefined }
     ranges = (await turns.map(inOrder, key => viewRanges({ ...common, key }, encoder))).flat()
   }
   return {

@@ -136,6 +136,9 @@ describe('a view', () => {
       '{"rows":[\r\n{"key":["p",2],"value":2},\r\n{"key":["p",1],"value":1}\r\n]}\n')
     assert.deepEqual(ids(await node.get('/db/_design/d/_view/size?reduce=false')), ['a', 'b', 'c'])
     assert.equal((await node.get('/db/_design/d/_view/none')).text, '{"rows":[\r\n\r\n]}\n')
+    await write('db', { _id: 'd', size: 2, kind: 'p' })
+    assert.equal(await rows('?group=true&keys=[["p",2],["p",1]]&descending=true&startkey_docid=b'),
+      '{"rows":[\r\n{"key":["p",2],"value":2},\r\n{"key":["p",1],"value":1}\r\n]}\n', 'from b to the first document')
   })
 
   it('has null or an error in place of a group that could not be reduced', async () => {
