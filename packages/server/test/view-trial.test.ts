@@ -110,7 +110,8 @@ for (const nodes of [1, 3]) {
       }])
       const refused: readonly (readonly [object, number, RegExp])[] = [
         [{ sample: 0 }, 400, /`sample` must be an integer from 1 to 1000/], [{ sample: 1.5 }, 400, /`sample`/],
-        [{ ids: 'a' }, 400, /`ids` must be an array/], [{ ids: Array(1001).fill('a') }, 400, /at most 1000/],
+        [{ ids: 'a' }, 400, /`ids` must be an array/], [{ ids: ['ada', 5] }, 400, /`ids` must be/],
+        [{ ids: Array(1001).fill('a') }, 400, /at most 1000/],
         [{ reduce: '_sum' }, 400, /`reduce` needs `map`/], [{ map: 7 }, 400, /must have string type/],
         [{ map: 'doc => {}', reduce: '_none' }, 400, /`_none` is not a supported reduce function/],
       ]

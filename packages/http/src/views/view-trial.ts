@@ -61,10 +61,10 @@ function givenDefinition(viewName: string, body: JsonObject, request: RequestCon
 function sampleOf({ sample = sampleDefault, ids }: JsonObject): ViewSample {
   const { documents } = viewTrialLimits
   if (ids !== undefined) {
-    if (!Array.isArray(ids) || ids.length > documents) {
+    if (!Array.isArray(ids) || ids.length > documents || !ids.every(id => typeof id === 'string')) {
       throw new ApiError('bad_request', `\`ids\` must be an array of at most ${documents} document ids`)
     }
-    return { ids: ids.map(String) }
+    return { ids }
   }
   if (!Number.isInteger(sample) || (sample as number) < 1 || (sample as number) > documents) {
     throw new ApiError('bad_request', `\`sample\` must be an integer from 1 to ${documents}`)
