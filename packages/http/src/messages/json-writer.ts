@@ -24,7 +24,7 @@ export class JsonWriter {
   readonly #status: number
   #headers: HttpHeaders
   /** The ETag that `holdTag` has taken from the headers. */
-  #heldTag: HttpHeaders = {}
+  #heldTag: HttpHeaders[string] | undefined
   #buffer: Buffer = Buffer.allocUnsafe(initialBytes)
   #length = 0
   /** Text that follows the bytes of the buffer and is not encoded yet. */
@@ -42,11 +42,11 @@ export class JsonWriter {
   holdTag(): void {
     const { ETag, ...others } = this.#headers
     this.#headers = others
-    if (ETag !== undefined) this.#heldTag = { ETag }
+    this.#heldTag = ETag
   }
 
   withdrawTag(): void {
-    this.#heldTag = {}
+    this.#heldTag = undefined
   }
 
   text(text: string): void {
@@ -90,7 +90,7 @@ export class JsonWriter {
   async end(): Promise<void> {
     this.#encodeText()
     if (this.#stream === null) {
-      const headers = { ...this.#headers, ...this.#heldTag }
+      const headers = this.#heldTag === undefined ? this.#headers : { ...this.#headers, ETag: this.#heldTag }
       send(this.#request, this.#services, this.#status, headers, this.#buffer.subarray(0, this.#length))
       return
     }
