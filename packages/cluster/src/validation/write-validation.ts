@@ -12,6 +12,7 @@ import type {
 } from '../contracts/coordinator.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { readDocument } from '../documents/document-read.ts'
+import type { DocumentRead } from '../documents/document-read.ts'
 import { readCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { ancestorsOf, parentsOf } from './old-documents.ts'
@@ -59,7 +60,12 @@ export function validateEdits(
   })
 }
 
-/** Validates revisions that come with their history. They never conflict. @throws ApiError as `validateEdits` */
+/**
+ * Validates revisions that come with their history. They never conflict. A refused one that is a leaf already is a
+ * success all the same: replicators repeat writes whose answers were lost, and nothing is written again.
+ *
+ * @throws ApiError as `validateEdits`
+ */
 export function validateRevisions(
   scope: CoordinatorScope, db: DatabaseRecord, writes: readonly ReplicatedWrite[], user: WriteUser,
   context: OperationContext,
@@ -68,7 +74,7 @@ export function validateRevisions(
   return validateAll(scope, db, writes, user, {
     readOld: batch => ancestorsOf(scope, db, batch, call),
     newDocument: replicatedDocument,
-    refused: async (_write, outcome) => outcome,
+    refused: async (write, outcome) => await storedOutcome(scope, db, write, call) ?? outcome,
   })
 }
 
@@ -147,14 +153,33 @@ function batchesOf(
 async function wouldConflict(
   scope: CoordinatorScope, db: DatabaseRecord, { id, parent }: DocumentWrite, call: CallContext,
 ): Promise<boolean> {
+  const read = await readLeaves(scope, db, id, call)
+  // The refusal is the answer when it cannot be seen whether the edit would conflict, too.
+  if (read === undefined) return false
+  const leaves = read?.leaves ?? []
+  if (parent === null) return leaves[0]?.deleted === false
+  return !leaves.some(({ revision, deleted }) => revision === parent && !deleted)
+}
+
+/** Returns the outcome of a revision that is a leaf already; undefined when it is none, or when this cannot be seen. */
+async function storedOutcome(
+  scope: CoordinatorScope, db: DatabaseRecord, { id, path }: ReplicatedWrite, call: CallContext,
+): Promise<WriteOutcome | undefined> {
+  const revision = `${path.start}-${path.ids[0]}`
+  const read = await readLeaves(scope, db, id, call)
+  if (!read?.leaves.some(leaf => leaf.revision === revision)) return undefined
+  // The read has a tree only when the replicas differ.
+  return { kind: 'written', revision, accepted: read.tree !== undefined }
+}
+
+/** Returns undefined when no replica answers. */
+async function readLeaves(
+  scope: CoordinatorScope, db: DatabaseRecord, id: string, call: CallContext,
+): Promise<DocumentRead | null | undefined> {
   try {
-    const place = scope.access.placeOf(db, id)
-    const leaves = (await readDocument(scope, db, place, id, { body: false, tree: false }, call))?.leaves ?? []
-    if (parent === null) return leaves[0]?.deleted === false
-    return !leaves.some(({ revision, deleted }) => revision === parent && !deleted)
+    return await readDocument(scope, db, scope.access.placeOf(db, id), id, { body: false, tree: false }, call)
   } catch (error) {
-    // The refusal is the answer when it cannot be seen whether the edit would conflict, too.
-    if (error instanceof ApiError) return false
+    if (error instanceof ApiError) return undefined
     throw error
   }
 }

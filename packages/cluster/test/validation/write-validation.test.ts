@@ -229,6 +229,19 @@ describe('the validation of revisions with their history', () => {
     expect((await world.leavesOf('x')).b).to.deep.equal([])
   })
 
+  it('accepts a leaf that is stored already, whatever the function says, and keeps its content', async () => {
+    const world = await ValidatedWorld.create(refuseBad)
+    const write = (start: number, hashes: string): ReplicatedWrite => replicated('x', start, hashes, { bad: 1 })
+    await world.during(world.node.storeRevisions(world.db, [write(1, 'a'), write(2, 'ba')], {}, request()))
+    expect(await world.replicate([write(2, 'ba'), replicated('x', 2, 'ba', { bad: 2 })])).to.deep.equal(
+      Array.from({ length: 2 }, () => ({ kind: 'written', revision: `2-${'b'.repeat(32)}`, accepted: false })),
+    )
+    const replaced = await world.replicate([write(1, 'a')])
+    expect(replaced[0]).to.include({ kind: 'error', error: 'forbidden' })
+    const opened = await world.during(world.node.openDocument(world.db, 'x', {}, request()))
+    expect(Buffer.from(opened!.body!).toString()).to.equal('{"bad":1}')
+  })
+
   it('gets the nearest ancestor whose body is stored, otherwise the winner', async () => {
     const world = await ValidatedWorld.create(refuseBad)
     await world.during(world.node.storeRevisions(
