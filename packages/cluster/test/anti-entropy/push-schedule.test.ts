@@ -27,6 +27,20 @@ describe('push schedule', () => {
     expect(schedule.takeDue(1)).to.deep.equal(['s'])
   })
 
+  it('pushes again after failures, at growing intervals until a push succeeds', () => {
+    const schedule = new PushSchedule(options)
+    const intervals = (count: number): number[] => Array.from({ length: count }, () => {
+      schedule.failed('s', 'p', 0)
+      let now = 0
+      while (schedule.takeDue(now).length === 0) now++
+      return now
+    })
+    expect(intervals(4)).to.deep.equal([1, 2, 4, 8])
+    expect(intervals(20).at(-1)).to.equal(options.periodicPassMs)
+    schedule.confirm('s', 'p', schedule.begin('s', 0))
+    expect(intervals(2)).to.deep.equal([1, 2])
+  })
+
   it('confirms by a pass only the changes that were committed before it began', () => {
     const schedule = new PushSchedule(options)
     schedule.committed('s', ['p', 'q'], 0)

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LevelStorage } from '@sectional/runtime'
+import { LevelStorage, MemoryStorage, SeededRandom } from '@sectional/runtime'
 import { expect } from 'chai'
 import { RaftStorage } from '../../src/consensus/raft-storage.ts'
 import { DamagedControlStoreError } from '../../src/consensus/sealed-records.ts'
@@ -65,5 +65,24 @@ describe('the metadata on a real disk', () => {
       }
     }
     expect(await loaded(join(base, 'left'))).to.include('"term":12')
+  })
+})
+
+describe('the metadata of a data directory that is given up', () => {
+  it('is removed, apart from promised deletions and the starts of the node', async () => {
+    const random = new SeededRandom(1)
+    const control = await ControlStore.open(new MemoryStorage())
+    await control.writeIdentity({ clusterId: 'c', node: 'a' })
+    const first = await control.start(random)
+    const intent = { name: 'db', incarnation: 'one' }
+    await control.addIntent(intent)
+    await control.giveUp()
+    expect(control.identity()).to.equal(null)
+    expect(control.givenUp()).to.equal(true)
+    expect(await control.intents()).to.deep.equal([intent])
+    expect((await control.start(random)).ids).to.include(first.ids[0])
+    await control.forgetGivenUp()
+    expect(control.givenUp()).to.equal(false)
+    await control.store.close()
   })
 })

@@ -1,3 +1,4 @@
+import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
 import { sleep } from '@sectional/runtime'
 import { edit, ReplicaWorld, request } from '../replica-world.ts'
@@ -53,5 +54,16 @@ describe('the state of a database', () => {
     world.faults.set('c', { kind: 'hang' })
     const state = await world.during(world.coordinator('a').databaseState(world.db, request()), 5000)
     expect(state.fingerprint).to.match(/^[0-9a-f]{32}$/)
+  })
+
+  it('is returned by a node without replicas soon after no replica answered in time', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b', 'c', 'd'], n: 3 })
+    const coordinator = world.coordinator('d')
+    const state = async (): Promise<string> =>
+      (await world.during(coordinator.databaseState(world.db, request()), 5000)).fingerprint
+    for (const node of ['a', 'b', 'c']) world.faults.set(node, { kind: 'hang' })
+    expect(await state().catch((error: unknown) => error)).to.be.instanceOf(ApiError)
+    world.faults.clear()
+    expect(await state()).to.match(/^[0-9a-f]{32}$/)
   })
 })

@@ -71,9 +71,10 @@ describe('indexes in the background', () => {
   })
 
   it('are built on all replicas of the node when a design document has changed', async () => {
-    await world.write([{ id: 'one', keys: [1], value: 1 }])
     enabled = false
+    await world.write([{ id: 'one', keys: [1], value: 1 }])
     await world.clock.advance(2 * delayMs)
+    expect(await known()).to.deep.equal([])
     enabled = true
     updates.designChanged(world.db.incarnation)
     await world.clock.advance(delayMs)
