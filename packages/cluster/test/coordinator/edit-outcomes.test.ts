@@ -434,4 +434,16 @@ describe('a silent node', () => {
     await world.during(coordinator.stop())
     expect(world.clock.pendingTimers).to.equal(0)
   })
+
+  it('still makes the edit in time when no other replica can', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('a', { kind: 'delay', ms: 3000, verbs: ['updateDocuments', 'diffRevisions'] })
+    for (const node of ['b', 'c']) world.faults.set(node, { kind: 'fail', code: 'storage', verbs: ['updateDocuments'] })
+    const coordinator = world.coordinator('b')
+    const change = edit('x', parent, { v: 1 })
+    expect(await outcomeOf(world.during(coordinator.updateDocuments(world.db, [change], {}, request())))).to.include({
+      kind: 'written',
+    })
+    await world.during(coordinator.stop())
+  })
 })

@@ -295,6 +295,23 @@ describe('changes of a database', () => {
     }
   })
 
+  it('end at the same token on all nodes although the replicas learn only meanwhile that they are equal', async () => {
+    const world = new ReplicaWorld({ q: 2 })
+    await write(world, 'a', numbered(0, 10))
+    const feeds = await Promise.all(
+      world.nodes.map(node => world.coordinator(node).openChanges(world.db, fromStart, request())),
+    )
+    for (const feed of feeds) expect((await follow(feed, Infinity)).length).to.equal(10)
+    await settle(world)
+    await world.clock.advance(1000)
+    const tokens = await Promise.all(feeds.map(async feed => {
+      expect(await feed.pending()).to.equal(0)
+      return feed.token()
+    }))
+    expect(new Set(tokens).size).to.equal(1)
+    await Promise.all(feeds.map(feed => feed.close()))
+  })
+
   it('resume from the database\'s update sequence', async () => {
     const world = new ReplicaWorld({ q: 4 })
     await write(world, 'a', numbered(0, 50))

@@ -1,3 +1,4 @@
+import type { ShardReplica } from '@sectional/core'
 import { expect } from 'chai'
 import { ManualClock } from '@sectional/runtime'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
@@ -27,5 +28,19 @@ describe('the standing of a replica', () => {
     expect(keep(5).source.all).to.deep.equal([
       { node: 'a', history: 'of a', sequence: 3 }, { node: 'b', history: 'of b', sequence: 5 },
     ])
+  })
+
+  it('is asked for again by a feed that continues only when it is too old', async () => {
+    const clock = new ManualClock()
+    const standings = new ReplicaStandings(clock, options)
+    let asked = 0
+    const replicaInfo = async () => ({ ...info, history: 'of a', sequence: ++asked, seen: {} })
+    const counted = { ...peer, replica: { upkeep: { replicaInfo } } as unknown as ShardReplica }
+    const recent = async (): Promise<number> => (await standings.recent(counted, place)).sequence
+    expect([await recent(), await recent()]).to.deep.equal([1, 1])
+    await clock.advance(options.followRefreshMs - 1)
+    expect(await recent()).to.equal(1)
+    await clock.advance(1)
+    expect(await recent()).to.equal(2)
   })
 })
