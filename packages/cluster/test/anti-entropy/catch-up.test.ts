@@ -19,7 +19,11 @@ describe('replicas of a node that misses writes', () => {
   /** The result of a pull; absent: it succeeds. */
   let outcome: (job: SyncJob) => Promise<boolean>
 
+  /** Informs the cluster that a replica is filled. */
+  let report: () => Promise<void>
+
   beforeEach(() => {
+    report = async () => {}
     clock = new ManualClock()
     links = new Set(['b', 'c'])
     shards = new Map()
@@ -37,7 +41,7 @@ describe('replicas of a node that misses writes', () => {
       } satisfies Partial<LocalReplicas> as unknown as LocalReplicas,
       queue: { add: (job: SyncJob) => outcome(job) } as unknown as SyncQueue,
       isConnected: node => links.has(node), current: key => shards.get(key), isDamaged: () => false,
-      reportFilled: async () => {},
+      reportFilled: () => report(),
       tryAgain: () => {
         timer ??= clock.setTimer(tickMs, () => { timer = undefined; catchUp.tick() })
       },
@@ -111,5 +115,23 @@ describe('replicas of a node that misses writes', () => {
     outcome = async () => true
     await clock.advance(2 * tickMs)
     expect(declining.size).to.equal(0)
+  })
+
+  it('are reported as filled again when the cluster could not be informed', async () => {
+    let reports = 0
+    report = async () => {
+      reports++
+      throw new Error('no leader')
+    }
+    const shard = hosted('filling', ['b'])
+    shards.set('filling', { ...shard, filling: true })
+    catchUp.started(shards.get('filling')!)
+    await clock.advance(3 * tickMs)
+    expect(reports).to.be.above(1)
+    report = async () => { reports++ }
+    await clock.advance(tickMs)
+    const informed = reports
+    await clock.advance(10 * tickMs)
+    expect(reports).to.equal(informed)
   })
 })

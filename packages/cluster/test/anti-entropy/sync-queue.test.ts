@@ -20,6 +20,8 @@ class HeldPasses {
 
   get names(): readonly string[] { return this.running.map(({ name }) => name) }
 
+  stop(): Promise<void> { return this.#queue.stop() }
+
   get size(): number { return this.#queue.size }
 
   /** @param caller names the call among the results */
@@ -73,5 +75,18 @@ describe('the queue of passes between replicas', () => {
     expect(await passes.end(true)).to.deep.equal(['6 true'])
     expect(await passes.end(true)).to.deep.equal(['5 true', '7 true'])
     expect(await passes.end(true)).to.deep.equal(['4 true'])
+  })
+
+  it('starts no pass after it was stopped, and none of those that wait', async () => {
+    const passes = new HeldPasses(1)
+    passes.add('running', jobOf('pull', 's', 'b'))
+    passes.add('waiting', jobOf('pull', 't', 'b'))
+    passes.add('urgent', jobOf('compare', 't', 'b'), true)
+    const stopped = passes.stop()
+    passes.add('late', jobOf('pull', 'u', 'b'))
+    expect((await passes.end(true)).toSorted()).to.deep.equal(
+      ['late false', 'running true', 'urgent false', 'waiting false'])
+    await stopped
+    expect([passes.names, passes.size]).to.deep.equal([[], 0])
   })
 })

@@ -268,6 +268,21 @@ describe('the consensus driver', () => {
     await again.stop()
   }
 
+  it('continues behind the snapshot that it has taken over', async () => {
+    const driver = await open()
+    const leader = leaderOf(driver, 1)
+    leader.append(1, 3, 3)
+    await clock.advance(10)
+    leader.snapshot(300)
+    await clock.advance(10)
+    leader.append(301, 302, 302)
+    await clock.advance(10)
+    expect(fatal).to.deep.equal([])
+    expect(driver.applied).to.equal(302)
+    expect(applied).to.deep.equal(['newer', '\0', '\0'])
+    await driver.stop()
+  })
+
   it('takes over the snapshot of the leader while its own one waits for room on the disk', async () => {
     const driver = await open({ snapshotEntries: 10, trailingEntries: 3 })
     const leader = leaderOf(driver, 1)
@@ -405,5 +420,32 @@ describe('the consensus driver', () => {
     await clock.advance(1000)
     expect((await outcomes).map(outcome => outcome.status)).to.deep.equal(['fulfilled', 'fulfilled', 'rejected'])
     await driver.stop()
+  })
+
+  it('does not answer a proposal with the result of the entry that replaced it', async () => {
+    const driver = await bootstrapped()
+    const index = driver.applied + 1
+    disk.setFaults({ syncDelayMs: () => 100 })
+    const outcome = driver.propose(bytes('mine'), { timeoutMs: 5000 })
+    driver.step({
+      type: 'append', from: 'b', to: 'a', term: driver.term + 1, round: 1, previousIndex: index - 1,
+      previousTerm: driver.term, commit: index,
+      entries: [{ index, term: driver.term + 1, kind: 'command', payload: bytes('theirs') }],
+    })
+    await clock.advance(1000)
+    expect(applied).to.deep.equal(['theirs'])
+    expect(await outcome).to.deep.equal({ kind: 'not-leader' })
+    expect(await driver.propose(bytes('more'), { timeoutMs: 5000 })).to.deep.equal({ kind: 'not-leader' })
+    await driver.stop()
+  })
+
+  it('gives up a proposal and a read in time when they are not decided', async () => {
+    const driver = await bootstrapped()
+    disk.setFaults({ failWrite: () => 'io' })
+    const outcome = driver.propose(bytes('x'), { timeoutMs: 500 })
+    await clock.advance(500)
+    expect(await outcome).to.deep.equal({ kind: 'timeout' })
+    await driver.stop()
+    expect(await driver.propose(bytes('y'), { timeoutMs: 500 })).to.deep.equal({ kind: 'not-leader' })
   })
 })

@@ -73,4 +73,25 @@ describe('the leader', () => {
     }
     expect(proposed, 'its replicas are marked as filling already').to.deep.equal([])
   })
+
+  it('has a member admitted again when its process has a link although a later start of it is recorded', async () => {
+    const request = {
+      type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: false,
+      start: { ids: ['old'], confirmed: 0 },
+    }
+    const start = { id: 'new', former: ['old'], index: 1 }
+    members = { ...nodes, n2: { name: 'n2', address: addressOf('n2'), zone: null, start } }
+    lost = []
+    proposed.length = 0
+    const asked = async (...links: readonly Partial<PeerIdentity>[]): Promise<unknown> => {
+      linked = links.map(link => ({ node: 'n2', address: addressOf('n2'), clusterId: 'c', ...link }))
+      return { answer: await duties().checkAdmission(request, context), proposed: proposed.splice(0) }
+    }
+    const later = { kind: 'later' }
+    expect(await asked(), 'a late request').to.deep.equal({ answer: later, proposed: [] })
+    const others = [{ start: { ids: ['new'], confirmed: 1 } }, { node: 'n3', start: request.start },
+      { clusterId: null, start: request.start }]
+    expect(await asked(...others)).to.deep.equal({ answer: later, proposed: [] })
+    expect(await asked({ start: request.start })).to.deep.equal({ answer: later, proposed: ['forget-node'] })
+  })
 })

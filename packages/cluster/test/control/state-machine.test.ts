@@ -192,6 +192,19 @@ describe('the metadata state machine', () => {
       { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { revsLimit: 0 } },
       { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { incarnation: 'j' } },
       { type: 'admit-node', id: 'x', node: 'n', address: 'no port', zone: null, fresh: true },
+      { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: null },
+      { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: {} },
+      {
+        type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i',
+        option: { revsLimit: 1, purgedInfosLimit: 1 },
+      },
+      { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { autoPurge: 1 } },
+      ...[7, {}, { begin: 0 }, { begin: 2, end: 1 }, { begin: 0, end: 2 ** 32 }, { begin: 0, end: 1, more: 1 }]
+        .map(range => ({ type: 'replica-filled', id: 'x', incarnation: 'i', node: 'n', range })),
+      ...[7, {}, { ids: 'x', confirmed: 0 }, { ids: ['x'], confirmed: -1 }, { ids: ['x'], confirmed: 0, more: 1 }]
+        .map(start => ({ type: 'admit-node', id: 'x', node: 'n', address: 'n:1', zone: null, fresh: true, start })),
+      { type: 'admit-node', id: 'x', node: 'n', address: 'n:65536', zone: null, fresh: true },
+      { type: 'admit-node', id: 'x', node: 'n', address: 7, zone: null, fresh: true },
       { type: 'create-database', id: 'x', name: 'db', incarnation: 'i', q: 1e9, n: 1, partitioned: false, seed: 0 },
     ]
     for (const value of bad) expect(() => checkCommand(value), JSON.stringify(value)).to.throw(CommandError)

@@ -1,4 +1,4 @@
-import { ApiError } from '@sectional/core'
+import { ApiError, timeSpanMin, timeSpanMs } from '@sectional/core'
 import { expect } from 'chai'
 import { sleep } from '@sectional/runtime'
 import { edit, ReplicaWorld, request } from '../replica-world.ts'
@@ -65,5 +65,24 @@ describe('the state of a database', () => {
     expect(await state().catch((error: unknown) => error)).to.be.instanceOf(ApiError)
     world.faults.clear()
     expect(await state()).to.match(/^[0-9a-f]{32}$/)
+  })
+})
+
+describe('the time spans of a database', () => {
+  it('have the number of changes in each, of every replica', async () => {
+    const world = new ReplicaWorld({ nodes: ['a', 'b'], q: 2 })
+    world.time = timeSpanMin
+    const coordinator = world.coordinator('b')
+    await write(world, 'a', ['one', 'two', 'three', 'four'])
+    world.time += 2 * timeSpanMs
+    await write(world, 'a', ['five', 'six', 'seven', 'eight', 'nine'])
+    const counts = async (clear: boolean): Promise<readonly number[]> => {
+      const times = await coordinator.timeSpans(world.db, clear, request())
+      expect(times.map(({ node, range }) => `${node} ${range.begin}`)).to.have.length(4)
+      expect(new Set(times.map(({ node, range }) => `${node} ${range.begin}`)).size).to.equal(4)
+      return [0, 1].map(at => times.reduce((sum, { spans }) => sum + (spans[at]?.count ?? 0), 0))
+    }
+    expect(await counts(false)).to.deep.equal([2 * 4, 2 * 5])
+    expect(await counts(true)).to.deep.equal([0, 0])
   })
 })

@@ -40,6 +40,22 @@ describe('purging documents', () => {
     await coordinator.stop()
   })
 
+  it('purges documents of one shard together', async () => {
+    const world = new ReplicaWorld()
+    const ids = ['x', 'y', 'z']
+    const revisions: string[] = []
+    for (const id of ids) revisions.push(await write(world, id))
+    const coordinator = world.coordinator('a')
+    const requests = ids.map((id, at) => ({ id, revisions: [revisions[at]!] }))
+    world.calls.length = 0
+    expect(await coordinator.purgeDocuments(world.db, requests, {}, request())).to.deep.equal(
+      revisions.map(revision => ({ kind: 'purged', revisions: [revision], accepted: false })))
+    expect(world.calls.filter(({ verb }) => verb === 'purgeDocuments').length).to.equal(world.nodes.length)
+    await coordinator.stop()
+    for (const id of ids) expect(await coordinator.openDocument(world.db, id, { r: 3 }, request())).to.equal(null)
+    await coordinator.stop()
+  })
+
   it('is accepted by fewer than w, and reaches the others by anti-entropy before their documents return', async () => {
     const world = new ReplicaWorld()
     const x = await write(world, 'x')

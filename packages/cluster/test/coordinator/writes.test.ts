@@ -401,4 +401,19 @@ describe('storing revisions with their history', () => {
     world.faults.set('a', { kind: 'fail', code: 'storage' })
     expect((await caught(world.coordinator('a').storeRevisions(world.db, writes, {}, request()))).status).to.equal(507)
   })
+
+  it('cuts the histories of edits to the limit on all replicas', async () => {
+    const world = new ReplicaWorld()
+    world.setDatabase({ ...world.db, revsLimit: 2 })
+    const coordinator = world.coordinator('a')
+    let parent: string | null = null
+    for (let value = 0; value < 4; value++) {
+      const [outcome] = await coordinator.updateDocuments(world.db, [edit('x', parent, { value })], { w: 3 }, request())
+      parent = revisionOf(outcome)
+    }
+    for (const node of world.nodes) {
+      const opened = await world.store(node).openDocument({ id: 'x', body: false, tree: true }, plainCall)
+      expect(opened!.tree!.map(({ path }) => path.ids.length), node).to.deep.equal([2])
+    }
+  })
 })

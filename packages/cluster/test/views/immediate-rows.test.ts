@@ -1,13 +1,15 @@
 import { expect } from 'chai'
-import { indexId } from '@sectional/core'
+import { indexId, shardKey } from '@sectional/core'
 import type { ImmediateIndexReads, IndexHead, IndexRow, ShardId } from '@sectional/core'
 import { ReplicaAccess } from '../../src/replicas/replica-access.ts'
 import { immediateRows, type ImmediateRead } from '../../src/views/immediate-rows.ts'
 import type { ReadIndex } from '../../src/views/shard-read.ts'
+import { reduceView } from '../../src/views/view-reduce.ts'
 import { scanView } from '../../src/views/view-scan.ts'
 import type { ViewScope } from '../../src/views/view-scope.ts'
+import type { ReduceQuery, ViewQuery } from '../../src/contracts/view-query.ts'
 import { request } from '../replica-world.ts'
-import { definition, everything, IndexWorld, testRows } from './index-world.ts'
+import { collect, definition, everything, IndexWorld, sumOf, testRows } from './index-world.ts'
 
 const head: IndexHead = {
   kind: 'head', position: { history: 'one', sequence: 1 }, readSequence: 1, version: '1', rowCount: 0, rowsBefore: 0,
@@ -92,4 +94,50 @@ describe('rows from the memory of a node', () => {
     expect(await answerOf(withMemory(scope, shard => shard === first ? memory : undefined))).to.deep.equal(ids)
     expect(world.calls.filter(({ verb: name }) => name === 'scanIndex').length).to.equal(1)
   })
+
+  it('of all shards are merged, skipped, limited and reduced as those of calls', async () => {
+    const world = new IndexWorld({ q: 4, nodes: ['a'], n: 1 })
+    const ids = Array.from({ length: 20 }, (_, at) => `d${String(at).padStart(2, '0')}`)
+    await world.write(ids.map((id, at) => ({ id, keys: [at % 3], value: 1 })))
+    const scope = world.viewScope('a')
+    const names = async (of: ViewScope, query: Partial<ViewQuery>): Promise<readonly string[]> => {
+      const { rows: found } = await world.during(scanView(of, world.db, { ...everything, ...query }, request()))
+      return (await world.during(testRows(found))).map(({ id }) => id)
+    }
+    const sums = async (of: ViewScope, query: Partial<ReduceQuery>): Promise<readonly number[]> => {
+      const reduceAgain: ReduceQuery['reduceAgain'] = async groups =>
+        groups.map(values => Buffer.from(JSON.stringify({ value: sumOf(values) })))
+      const all: ReduceQuery = { ...everything, groupLevel: 'exact', reduceAgain, ...query }
+      const { rows: found } = await world.during(reduceView(of, world.db, all, request()))
+      return (await world.during(testRows(found))).map(({ value }) => value)
+    }
+    const all = await names(scope, {})
+    expect(await sums(scope, {})).to.deep.equal([7, 7, 6])
+    const memories = new Map<string, ImmediateIndexReads>()
+    const through = { index: indexId(definition), through: 0, ranges: [{}], descending: false } as const
+    for (const { id } of scope.access.places(world.db)) {
+      const index = world.indexesOn('a', id)
+      const [scanned] = await split(index.scanIndex(through, { timeoutMs: 1000 }))
+      const [reduced] = await split(index.reduceIndex({ ...through, groupLevel: 'exact' }, { timeoutMs: 1000 }))
+      memories.set(shardKey(id), { scanIndex: () => scanned!, reduceIndex: () => reduced! })
+    }
+    const inMemory = withMemory(scope, shard => memories.get(shardKey(shard)))
+    world.calls.length = 0
+    expect(await names(inMemory, {})).to.deep.equal(all)
+    expect(await names(inMemory, { skip: 3, limit: 5 })).to.deep.equal(all.slice(3, 8))
+    expect(await names(inMemory, { skip: 3, limit: 1 })).to.deep.equal(all.slice(3, 4))
+    expect(await names(inMemory, { limit: 0 })).to.deep.equal([])
+    expect(await sums(inMemory, {})).to.deep.equal([7, 7, 6])
+    expect(await sums(inMemory, { skip: 1, limit: 1 })).to.deep.equal([7])
+    expect(world.calls).to.deep.equal([])
+  })
 })
+
+/** Returns the head and the other rows of an answer. */
+async function split<Row extends { readonly kind: string }>(
+  pages: AsyncIterable<readonly (Row | IndexHead)[]>,
+): Promise<[{ readonly head: IndexHead; readonly rows: Exclude<Row, IndexHead>[] }]> {
+  const rows = await collect(pages)
+  const head = rows.find(row => row.kind === 'head') as IndexHead
+  return [{ head, rows: rows.filter(row => row.kind !== 'head') as Exclude<Row, IndexHead>[] }]
+}
