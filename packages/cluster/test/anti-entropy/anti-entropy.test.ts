@@ -407,6 +407,20 @@ describe('catching up', () => {
     expect(await running.holders('x')).to.include('c')
   })
 
+  it('declines after this node itself has missed a write', async () => {
+    running = new Running()
+    running.start('a', 'b', 'c')
+    await running.world.clock.advance(100_000)
+    for (const node of ['a', 'b']) running.world.faults.set(node, { kind: 'fail', code: 'overloaded' })
+    const { incarnation, shards } = running.world.db
+    running.drivers.get('c')!.reportMissed({ incarnation, range: shards[0]!.range }, 'c')
+    await running.world.clock.advance(5_000)
+    expect(running.catchingUp()).to.deep.equal(['c'])
+    running.world.faults.clear()
+    await running.world.clock.advance(5_000)
+    expect(running.catchingUp()).to.deep.equal([])
+  })
+
   it('receives the notice of a missed write also when its link to the coordinator opens only later', async () => {
     running = new Running()
     running.start('a', 'b', 'c')

@@ -13,6 +13,8 @@ describe('the control plane', () => {
   afterEach(async () => {
     await world.stopAll()
     expect(world.fatal).to.deep.equal([])
+    await world.clock.advance(1)
+    expect(world.clock.pendingTimers).to.equal(0)
   })
 
   const failure = async (work: Promise<unknown>): Promise<ApiError> => {
@@ -28,6 +30,14 @@ describe('the control plane', () => {
         expect(world.plane(other).state()?.databases.get(`db${at}`)?.shards.length, other).to.equal(4)
       }
     }
+  })
+
+  it('answers a creation only when a slow member, too, shows the database', async () => {
+    const leader = await world.leader()
+    const slow = world.running().find(name => name !== leader)!
+    world.disk(slow).setFaults({ syncDelayMs: () => 300 })
+    await world.during(world.plane(leader).createDatabase('db', options))
+    expect(world.plane(slow).state()?.databases.has('db')).to.equal(true)
   })
 
   it('decides a race for one name: exactly one creator wins', async () => {
@@ -50,7 +60,8 @@ describe('the control plane', () => {
   })
 
   it('keeps security, options and settings', async () => {
-    await world.during(world.plane('n1').createDatabase('db', options))
+    const { security } = await world.during(world.plane('n1').createDatabase('db', options))
+    expect(security).to.deep.equal({ members: { roles: ['_admin'] }, admins: { roles: ['_admin'] } })
     await world.during(world.plane('n2').setSecurity('db', { admins: { names: ['ann'] } }))
     await world.during(world.plane('n3').setDatabaseOption('db', { revsLimit: 10 }))
     await world.during(world.plane('n1').setSetting('session', 'secret', 'x'))

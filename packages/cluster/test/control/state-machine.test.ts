@@ -183,6 +183,18 @@ describe('the metadata state machine', () => {
     expect(applyCommand(state, 5, { ...remove, id: '4' }).result).to.deep.equal({ kind: 'missing' })
   })
 
+  it('forgets the start of a member only when its disk is an older copy', () => {
+    const admit: Command = {
+      type: 'admit-node', id: '1', node: 'n1', address: 'n1:1', zone: null, fresh: true,
+      start: { ids: ['s'], confirmed: 0 },
+    }
+    const forget: Command = { type: 'forget-node', id: '2', node: 'n1' }
+    const startOf = (...list: Command[]): string | undefined => run([admit, ...list]).nodes['n1']!.start!.id
+    expect(startOf()).to.equal('s')
+    expect(startOf(forget)).to.equal('s')
+    expect(startOf({ ...forget, outdated: true })).to.equal('')
+  })
+
   it('refuses malformed and unknown commands', () => {
     const good: Command = { type: 'delete-database', id: 'x', name: 'db', incarnation: 'i' }
     expect(decodeCommand(encodeCommand(good))).to.deep.equal(good)

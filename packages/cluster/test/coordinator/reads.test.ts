@@ -127,6 +127,25 @@ describe('reading a document', () => {
     expect(leaves.c).to.deep.equal(opened!.leaves)
   })
 
+  it('shows the branch of a replica that answers once and then no more', async () => {
+    const world = new ReplicaWorld()
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], {})
+    await put(world, ['a'], 'x', ['ra', 'r1'], { v: 'a' })
+    await put(world, ['b'], 'x', ['rb', 'r1'], { v: 'b' })
+    const store = world.store('b')
+    const open = store.openDocument.bind(store)
+    let asked = 0
+    store.openDocument = async (sent, call) => {
+      if (asked++ > 0) throw new ReplicaError('storage', 'the disk fails')
+      return open(sent, call)
+    }
+    const coordinator = world.coordinator('a')
+    const opened = await coordinator.openDocument(world.db, 'x', {}, request())
+    expect(opened!.leaves.map(({ revision }) => revision)).to.deep.equal(['2-rb', '2-ra'])
+    expect(asked).to.be.above(1)
+    await coordinator.stop()
+  })
+
   it('finds a document whose winner is replaced, and its body dropped, between two reads', async () => {
     const { world, newest } = await replacedWhenBodiesAreAsked()
     const opened = await world.coordinator('a').openDocument(world.db, 'x', { r: 2 }, request())

@@ -103,4 +103,41 @@ describe('the recording of database events', () => {
     expect(written.filter(id => id.startsWith('updated'))).to.deep.equal(['updated:db'])
     await events.stop()
   })
+
+  it('records what it has missed: databases that are gone or were created again, or have documents', async () => {
+    const clock = new ManualClock()
+    const kept = database('kept', 'one')
+    const records = [kept, database('again', 'second'), database('_global_changes', 'log')]
+    const state: ClusterState = {
+      clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(records.map(each => [each.name, each])),
+    }
+    const row = (id: string, incarnation: string) => ({ id, body: Buffer.from(JSON.stringify({ incarnation })) })
+    const rows = [
+      row('created:again', 'first'), row('created:gone', 'lost'), row('created:kept', 'one'),
+      row('created:recorded', 'x'), row('deleted:recorded', 'x'), row('updated:older', 'y'),
+    ]
+    const written: string[] = []
+    const info = { documentCount: 1, deletedCount: 0 }
+    const events = new DatabaseEvents({
+      runtime: { clock, log },
+      control: { node: 'a', state: () => state, connectedNodes: () => ['a'], onChange: () => () => {} },
+      local: {
+        shards: () => ['one', 'unknown'].map(incarnation => ({ incarnation, range: kept.shards[0]!.range })),
+        replica: () => ({ upkeep: { replicaInfo: async () => info } }), onCommit: () => () => {},
+      },
+      coordinator: {
+        listDocuments: async () => ({ rows: [rows] }),
+        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
+        updateDocuments: async (_db: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
+          written.push(...writes.map(({ id }) => id))
+          return writes.map(() => ({ kind: 'written' }))
+        },
+      },
+      enabled: () => true, replicas: () => 1,
+    } as unknown as DatabaseEventsParts)
+    events.start()
+    await clock.advance(3000)
+    expect(written.toSorted()).to.deep.equal(['created:again', 'deleted:again', 'deleted:gone', 'updated:kept'])
+    await events.stop()
+  })
 })

@@ -161,4 +161,22 @@ describe('upkeep', () => {
       expect(parseTimeToLive(text)).to.equal(null)
     }
   })
+
+  it('begins a round in each interval until it is stopped', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'] })
+    let looked = 0
+    const intervalMs = 1000
+    const work = new Upkeep({
+      runtime: world.runtime('a'), control: { node: 'a', state: () => world.state() }, replicas: world.directory('a'),
+      local: { replica: () => { looked += 1; return world.store('a') } }, coordinator: world.coordinator('a'),
+      options: { intervalMs },
+    })
+    work.start()
+    await world.clock.advance(0)
+    expect(looked).to.equal(0)
+    await world.clock.advance(10 * intervalMs)
+    expect(looked).to.be.within(8, 13)
+    await work.stop()
+    expect(world.clock.pendingTimers).to.equal(0)
+  })
 })

@@ -66,6 +66,19 @@ const throwArguments = '(...given) => { throw { forbidden: JSON.stringify(given)
 const refuseBad = '(doc, old) => { if (doc.bad) throw { forbidden: "bad " + (old ? old.n : old) } }'
 
 describe('the validation of writes', () => {
+  it('refuses writes whose old document cannot be read, and none of the others', async () => {
+    const world = await ValidatedWorld.create(refuseBad)
+    const parent = await world.put('x', null, { n: 1 })
+    for (const node of world.nodes) world.faults.set(node, { kind: 'fail', code: 'storage', verbs: ['openRevisions'] })
+    const outcomes = [
+      ...await world.update([edit('x', parent, { n: 2 }), edit('y', null, { n: 1 })]),
+      ...await world.replicate([replicated('x', 2, 'ab'), replicated('z', 1, 'a')]),
+    ]
+    expect(outcomes.map(({ kind }) => kind)).to.deep.equal(['error', 'written', 'error', 'written'])
+    world.faults.clear()
+    expect((await world.leavesOf('x'))['a']).to.deep.equal([{ revision: parent, deleted: false }])
+  })
+
   it('passes the new and the old document, the user and the security object', async () => {
     const world = await ValidatedWorld.create(throwArguments)
     world.setDatabase({ ...world.db, security: { admins: { roles: ['boss'] } } })

@@ -4,10 +4,11 @@ import type { IndexHead } from '@sectional/core'
 import { IndexBehindError } from '../../src/views/index-behind-error.ts'
 import { scanView } from '../../src/views/view-scan.ts'
 import type { ViewAnswer, ViewQuery } from '../../src/contracts/view-query.ts'
+import { defaultViewOptions } from '../../src/views/view-scope.ts'
 import type { ViewScope } from '../../src/views/view-scope.ts'
 import { IndexFingerprints } from '../../src/views/index-fingerprints.ts'
 import { viewSummary } from '../../src/views/view-summary.ts'
-import { request } from '../replica-world.ts'
+import { edit, plainCall, request } from '../replica-world.ts'
 import { everything, IndexWorld, testRows } from './index-world.ts'
 import type { TestDocument } from './index-world.ts'
 
@@ -78,6 +79,23 @@ describe('the freshness of a view query', () => {
     await elsewhere.write([documentOf('new')])
     // Only c has the indexes, and it is the last replica in the order of the shard map of at least one shard.
     expect((await answerOf(elsewhere, 'out', { update: false })).ids).to.deep.equal(ids)
+  })
+
+  it('reads the replica that has replaced the one whose build it waited for', async () => {
+    const world = new IndexWorld({ q: 1, nodes: ['a'] })
+    await world.write([documentOf('before')])
+    world.holdBuilds('a')
+    const scope = world.viewScope('a')
+    const answered = scanView(scope, world.db, everything, request())
+    await world.clock.advance(10)
+    world.wipe('a')
+    const edits = [edit('after', null, documentOf('after'))]
+    await world.store('a').updateDocuments({ edits, revsLimit: 1 }, plainCall)
+    await world.clock.advance(defaultViewOptions.buildWaitMs)
+    world.releaseBuilds('a')
+    const { rows, close } = await world.during(answered)
+    expect((await world.during(testRows(rows))).map(({ id }) => id)).to.deep.equal(['after'])
+    await close()
   })
 
   it('with update=lazy begins the build after the answer', async () => {
