@@ -24,7 +24,7 @@ const step = fc.record({
   parent: fc.nat(20), letter: fc.constantFrom('a', 'b', 'c'), deleted: fc.boolean(),
   sent: fc.integer({ min: 1, max: 6 }),
 })
-const histories: fc.Arbitrary<StoredEdit[]> = fc.array(step, { minLength: 1, maxLength: 14 })
+const histories: fc.Arbitrary<StoredEdit[]> = fc.array(step, { minLength: 1, maxLength: 14, size: 'max' })
   .map(steps => {
     const whole: RevisionPath[] = []
     const edits = new Map<string, StoredEdit>()

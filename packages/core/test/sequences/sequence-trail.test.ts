@@ -3,7 +3,9 @@ import fc from 'fast-check'
 import { extendTrail, followTrail, thinTrail, trailPointsMax, type TrailPoint } from '@sectional/core'
 
 const start: TrailPoint = { theirs: 0, own: 0 }
-const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 50 })), { maxLength: 1500 })
+const steps = fc.array(
+  fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 50 })), { maxLength: 1500, size: 'max' },
+)
 
 function walk(of: readonly (readonly [number, number])[]): TrailPoint[] {
   let at = start

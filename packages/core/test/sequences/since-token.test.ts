@@ -22,7 +22,7 @@ describe('since-tokens', () => {
   })
 
   it('can contain any ranges, also overlapping ones', () => {
-    fc.assert(fc.property(fc.array(anyPart, { maxLength: 20 }), given => {
+    fc.assert(fc.property(fc.array(anyPart, { maxLength: 20, size: 'max' }), given => {
       const decoded = decodeSinceToken(encodeSinceToken(given))
       expect(decoded.kind === 'vector'
         && new Set(decoded.parts.map(part =>
@@ -47,7 +47,7 @@ describe('since-tokens', () => {
       .chain(place => fc.tuple(fc.constant(place), fc.array(part(place), { minLength: 1, maxLength: 3 })))
     const movedOn = fc.tuple(fc.nat(3), fc.nat(300))
     const step = fc.oneof(replaced, movedOn)
-    fc.assert(fc.property(fc.array(step, { maxLength: 20 }), steps => {
+    fc.assert(fc.property(fc.array(step, { maxLength: 20, size: 'max' }), steps => {
       const vector = new SinceVector(places.length)
       const now: SincePart[][] = places.map(() => [])
       for (const [place, change] of steps) {

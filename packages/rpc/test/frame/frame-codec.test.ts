@@ -21,9 +21,10 @@ function text(raw: RawMessage): readonly string[] {
   return [Buffer.from(raw.header).toString('hex'), Buffer.from(raw.payload).toString('hex')]
 }
 
-const anyMessage = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 400 }), fc.array(
-  fc.uint8Array({ maxLength: 300 }), { maxLength: 4 },
-))
+const anyMessage = fc.tuple(
+  fc.uint8Array({ minLength: 1, maxLength: 400, size: 'max' }),
+  fc.array(fc.uint8Array({ maxLength: 300, size: 'max' }), { maxLength: 4 }),
+)
   .map(([header, payload]) => message(header, ...payload))
 
 describe('frames', () => {

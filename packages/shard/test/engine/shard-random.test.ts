@@ -88,7 +88,7 @@ function storeRequest({ revisions, checkpoint }: Extract<Step, { kind: 'store' }
 
 describe('a shard under random work', () => {
   it('gives the same answers as the replica in memory', async () => {
-    const work = fc.array(fc.oneof(...calls), { maxLength: 25 })
+    const work = fc.array(fc.oneof(...calls), { maxLength: 25, size: 'max' })
     await fc.assert(fc.asyncProperty(work, fc.integer({ min: 1, max: 6 }), async (steps, revsLimit) => {
       const clock = new ManualClock()
       const host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock))
@@ -104,7 +104,8 @@ describe('a shard under random work', () => {
 
   it('keeps every acknowledged write and consistent records through crashes and disk errors', async () => {
     let keptSeen = 0
-    await fc.assert(fc.asyncProperty(fc.array(fc.oneof(...calls, ...disturbances), { maxLength: 40 }), async steps => {
+    const work = fc.array(fc.oneof(...calls, ...disturbances), { maxLength: 40, size: 'max' })
+    await fc.assert(fc.asyncProperty(work, async steps => {
       const world = await CrashWorld.start()
       for (const step of steps) await world.apply(step as Step)
       await world.crash(false)
@@ -113,7 +114,7 @@ describe('a shard under random work', () => {
       keptSeen += world.keptSeen
     }), { numRuns: 600 })
     expect(keptSeen).to.be.above(100)
-  }).timeout(20_000)
+  }).timeout(60_000)
 })
 
 async function applyToBoth(

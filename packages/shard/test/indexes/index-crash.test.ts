@@ -263,7 +263,7 @@ describe('indexes under crashes', () => {
   it('are consistent during builds and after any loss of batches, and then equal a recomputation', async () => {
     let crashes = 0
     let compared = 0
-    const work = fc.array(step, { minLength: 5, maxLength: 60 })
+    const work = fc.array(step, { minLength: 5, maxLength: 60, size: 'max' })
     await fc.assert(fc.asyncProperty(work, fc.integer({ min: 1, max: 5 }), async (steps, pageRows) => {
       const world = new CrashWorld(pageRows)
       await world.start()

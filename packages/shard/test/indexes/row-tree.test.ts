@@ -130,7 +130,7 @@ describe('summaries of rows', () => {
   })
   const clearing = fc.record({ from: fc.integer({ min: 0, max: 3000 }), count: fc.integer({ min: 0, max: 2000 }) })
   const steps = fc.array(fc.record({
-    changes: fc.array(change, { maxLength: 40 }),
+    changes: fc.array(change, { maxLength: 40, size: 'max' }),
     clearing: fc.option(clearing, { freq: 2 }),
     inserted: fc.option(clearing, { freq: 2 }),
     ranges: fc.array(fc.tuple(fc.integer({ min: 0, max: 3000 }), fc.integer({ min: 0, max: 3000 })), { maxLength: 6 }),
@@ -180,7 +180,7 @@ describe('summaries of rows', () => {
       expect(value!.length).to.be.above(890)
       expect(reads).to.be.below(2 * runRowsMax + 8)
     }
-  }).timeout(20_000)
+  }).timeout(60_000)
 
   it('have fewer pages on each level, also when a reduced value is larger than a page may be', async () => {
     const rows = await Rows.open()
@@ -210,5 +210,5 @@ describe('summaries of rows', () => {
     for await (const page of readRows(rows.store, keys, { from: firstPlace, to: placesEnd })) {
       expect(page).to.have.length(1)
     }
-  }).timeout(20_000)
+  }).timeout(60_000)
 })

@@ -13,7 +13,7 @@ function uuids(count: number, seed: number): string[] {
 describe('the filter of ids', () => {
   it('never denies an id that was added', () => {
     fc.assert(fc.property(fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.nat(5000)
-      .map(String)), { maxLength: 3000 }), ids => {
+      .map(String)), { maxLength: 1000, size: 'max' }), ids => {
       const filter = new IdFilter(new FilterBudget(plenty))
       for (const id of ids) filter.add(id)
       expect(ids.filter(id => !filter.mayHave(id))).to.deep.equal([])
