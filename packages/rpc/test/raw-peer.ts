@@ -11,6 +11,8 @@ import type { TestNode, TestWorld } from './test-node.ts'
 
 const random = new SeededRandom(7)
 
+interface RawPeerOptions { readonly versions?: VersionRange; readonly instance?: string }
+
 /** A peer that the test controls after a correct handshake. */
 export class RawPeer {
   readonly received: WireMessage[] = []
@@ -24,13 +26,16 @@ export class RawPeer {
     connection.onClose = reason => { this.closed = reason }
   }
 
-  /** @param versions the versions of the protocol that the peer supports; absent: those of this code */
+  /**
+   * @param versions the versions of the protocol that the peer supports; absent: those of this code
+   * @param instance the process of the peer; absent: another one with each link
+   */
   static async dial(
-    world: TestWorld, node: TestNode, name: string, versions?: VersionRange,
+    world: TestWorld, node: TestNode, name: string,
+    { versions, instance = Buffer.from(random.bytes(16)).toString('hex') }: RawPeerOptions = {},
   ): Promise<RawPeer> {
     const limits = { frameBytes: 1024 * 1024, maxMessageBytes: 1024 * 1024 }
     const connection = await world.hub.network(name).connect({ host: node.identity.node, port: 1 }, { timeoutMs: 1000 })
-    const instance = Buffer.from(random.bytes(16)).toString('hex')
     const dialer = new DialingHandshake({
       identity: { node: name, address: `${name}:9`, clusterId: 'c1', instance }, secret, nonce: random.bytes(32),
       ...(versions && { versions }),

@@ -86,6 +86,24 @@ describe('frames', () => {
     assert.throws(() => new FrameDecoder(key, limits).decode(second), /wrong tag/)
   })
 
+  it('refuse contents that no node sends, also with a correct tag', () => {
+    const unsealed = () => ({ next: () => Buffer.alloc(16) })
+    const decode = (...frames: readonly (readonly number[])[]): readonly RawMessage[] => {
+      const decoder = new FrameDecoder(key, limits, unsealed)
+      return frames.flatMap(bytes => decoder.decode(Buffer.concat([Buffer.from(bytes), Buffer.alloc(16)])))
+    }
+    const [packed, fragment, last] = framesOf([message(Buffer.of(1)), message(Buffer.of(2), Buffer.alloc(300))])
+      .map(frame => frame[0]!)
+    assert.equal(new Set([packed, fragment, last]).size, 3)
+    const record = [0, 0, 0, 1, 0, 0, 0, 2, 7, 8, 9]
+    assert.deepEqual(decode([packed!, ...record]).map(text), [['07', '0809']])
+    assert.throws(() => decode([packed!, ...record, 0, 0, 0]), new ProtocolError('a record is cut off'))
+    assert.throws(() => decode([packed!, ...record.slice(0, -1)]), new ProtocolError('a record is cut off'))
+    assert.throws(() => decode([9, ...record]), new ProtocolError('a frame of unknown kind 9'))
+    assert.throws(() => decode([fragment!, ...record], [last!, ...record]),
+      new ProtocolError('fragments hold more than one message'))
+  })
+
   it('refuse any bytes, and any change of a valid frame', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
       assert.throws(() => new FrameDecoder(key, limits).decode(bytes), ProtocolError)

@@ -62,13 +62,13 @@ describe('calls on indexes over a link', () => {
 
   it('fail with not_hosted, and are not sent, when the peer runs a version without indexes', async () => {
     const node = await world.node('b').start()
-    const peer = await RawPeer.dial(world, node, 'earlier', { min: 1, max: 2 })
+    const peer = await RawPeer.dial(world, node, 'earlier', { versions: { min: 1, max: 2 } })
     const remote = node.peers.indexes('earlier', shard)
     for (const error of [await failure(remote.indexInfo('i1', context)), await failure(pages(remote))]) {
       assert.deepEqual([error.code, error.nothingDone], ['not_hosted', true])
       assert.match(error.message, /earlier version/)
     }
-    const withoutFind = await RawPeer.dial(world, node, 'version-3', { min: 1, max: 3 })
+    const withoutFind = await RawPeer.dial(world, node, 'version-3', { versions: { min: 1, max: 3 } })
     const found = node.peers.indexes('version-3', shard).find(find, context)[Symbol.asyncIterator]()
     assert.match((await failure(found.next())).message, /earlier version/)
     withoutFind.close()

@@ -68,6 +68,31 @@ describe('calls over a link', () => {
     assert.equal(signal?.aborted, true)
   })
 
+  it('that were cancelled have an aborted signal, also when it is first read afterwards', async () => {
+    let served: CallContext | undefined
+    const [, , remote] = await pairServing({
+      openDocument: (_request, call) => { served = call; return new Promise(() => {}) },
+    })
+    const controller = new AbortController()
+    const call = failure(remote.openDocument(lookup, { ...context, signal: controller.signal }))
+    await world.settle()
+    controller.abort()
+    await world.settle()
+    assert.equal((await call).code, 'cancelled')
+    assert.equal((served?.signal?.reason as ReplicaError).code, 'cancelled')
+  })
+
+  it('without time are not sent', async () => {
+    let served = 0
+    const [, , remote] = await pairServing({ openDocument: async () => { served++; return null } })
+    for (const timeoutMs of [0, -1, Number.NaN]) {
+      const { code, nothingDone } = await failure(remote.openDocument(lookup, { timeoutMs }))
+      assert.deepEqual([code, nothingDone], ['timeout', true])
+    }
+    await world.settle()
+    assert.equal(served, 0)
+  })
+
   it('abort the far end when the link breaks', async () => {
     let signal: AbortSignal | undefined
     const [, , remote] = await pairServing({

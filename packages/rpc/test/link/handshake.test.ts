@@ -111,6 +111,30 @@ describe('the handshake', () => {
     assert.equal(claimed('b', broken), 'secret')
   })
 
+  it('refuses a peer that the node does not accept, on either side, and tells it why', () => {
+    const accept = () => ({ kind: 'busy', reason: 'too many links' }) as const
+    const [byDialer] = shake(new DialingHandshake(options('a', { accept })), new ListeningHandshake(options('b')))
+    assert(byDialer.kind === 'refused' && byDialer.send)
+    assert.deepEqual(byDialer.refusal, accept())
+    assert.equal(handshakeType.decode(byDialer.send).refused.reason, accept().reason)
+    const steps = shake(new DialingHandshake(options('a')), new ListeningHandshake(options('b', { accept })))
+    assert.deepEqual(steps.map(refusalOf), ['by-peer', 'busy'])
+  })
+
+  it('refuses a nonce, an instance and ids of starts that no node sends', () => {
+    const changed = (change: (hello: Record<string, any>) => void): string => {
+      const { hello } = handshakeType.decode(new DialingHandshake(options('a')).hello)
+      change(hello)
+      return refusalOf(new ListeningHandshake(options('b')).receive(handshakeType.encode({ hello })))
+    }
+    assert.equal(changed(() => {}), 'continue')
+    assert.equal(changed(hello => { hello.nonce = Buffer.alloc(31) }), 'garbage')
+    assert.equal(changed(hello => { hello.identity.instance = Buffer.alloc(17) }), 'garbage')
+    assert.equal(changed(hello => { hello.identity.startIds = Array(32).fill('0a') }), 'continue')
+    assert.equal(changed(hello => { hello.identity.startIds = Array(33).fill('0a') }), 'garbage')
+    assert.equal(changed(hello => { hello.identity.startIds = ['0a', 'X'] }), 'garbage')
+  })
+
   it('refuses the own node name', () => {
     assert.equal(refusalOf(shake(new DialingHandshake(options('a')), new ListeningHandshake(options('a')))[0]), 'self')
   })

@@ -1,6 +1,7 @@
 /** Tests frames of a peer that holds the secret but is faulty or compromised. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import type { ShardReplica } from '@sectional/core'
 import { messageHeaderType } from '../../src/schema/schema.ts'
 import { RawPeer } from '../raw-peer.ts'
 import { context, logged, TestWorld } from '../test-node.ts'
@@ -75,6 +76,33 @@ describe('a peer that breaks the protocol', () => {
     assert.deepEqual(node.connected(), [])
   })
 
+  it('loses its link when it sends content that its call does not take', async () => {
+    const small = await world.node('c', { limits: { uploadBytes: 10 } }).start()
+    const pending = () => new Promise<never>(() => {})
+    Object.assign(small.replica!, { openDocument: pending })
+    Object.assign(small.replica!.blobs, { writeBlob: pending })
+    const upload = { id: 1, call: { timeoutMs: 100, shard, writeBlob: {} } }
+    const read = { id: 1, call: { timeoutMs: 100, shard, openDocument: { id: 'doc' } } }
+    const chunk = (bytes: number, last = false) => ({ bytes, message: { id: 1, chunk: { last } } })
+    for (const [name, call, chunks, reason] of [
+      ['fits', upload, [chunk(9), chunk(20), chunk(0, true)], undefined],
+      ['goes-on', upload, [chunk(1, true), chunk(1)], /continued after its end/],
+      ['ends-twice', upload, [chunk(1, true), chunk(0, true)], /continued after its end/],
+      ['floods', upload, [chunk(10), chunk(1)], /exceeded its window/],
+      ['no-upload', read, [chunk(1)], /takes no content/],
+    ] as const) {
+      const peer = await RawPeer.dial(world, small, name)
+      peer.send([{ header: messageHeaderType.encode(call) }])
+      for (const { bytes, message } of chunks) {
+        peer.send([{ header: messageHeaderType.encode(message), payload: Buffer.alloc(bytes) }])
+      }
+      await world.settle()
+      if (reason === undefined) assert.equal(peer.closed, undefined, name)
+      else assert.match(peer.closed ?? 'open', reason, name)
+      peer.close()
+    }
+  })
+
   it('gets an error for a malformed request, and keeps its link', async () => {
     const peer = await RawPeer.dial(world, node, 'careless')
     const malformed: readonly { readonly call: object; readonly payload?: Uint8Array }[] = [
@@ -141,17 +169,35 @@ describe('a peer that breaks the protocol', () => {
     peer.close()
   })
 
-  it('that answers a call with an unexpected message fails the call and loses its link', async () => {
-    const peer = await RawPeer.dial(world, node, 'liar')
-    const call = node.remote({ identity: { node: 'liar' } } as TestNode).countDocuments({ descending: false }, context)
-    const outcome = call.then(() => 'ok', error => error.code)
-    await world.settle()
-    const id = peer.received.find(({ content }) => content === 'call')?.id
-    peer.send([{ header: messageHeaderType.encode({ id, reply: { openDocument: {} } }) }])
-    await world.settle()
-    assert.equal(await outcome, 'protocol')
-    assert.match(peer.closed ?? 'open', /answered with something else/)
-  })
+  const reading = { descending: false, body: false, leaves: false }
+  const answers: readonly [string, (from: ShardReplica) => Promise<unknown>, (id: number) => object, RegExp][] = [
+    ['a call with a reply of another verb', from => from.countDocuments({ descending: false }, context),
+      id => ({ id, reply: { openDocument: {} } }), /answered with something else/],
+    ['a call with a page', from => from.countDocuments({ descending: false }, context),
+      id => ({ id, page: { documents: { rows: [] } } }), /answered with something else/],
+    ['a scan with a reply', from => collect(from.scanDocuments(reading, context)),
+      id => ({ id, reply: { openDocument: {} } }), /answered with something else/],
+    ['a scan with rows of another kind', from => collect(from.scanDocuments(reading, context)),
+      id => ({ id, page: { purges: { rows: [] } } }), /rows of another kind/],
+    ['an upload with a page', from => from.blobs.writeBlob(endless(), context),
+      id => ({ id, page: { documents: { rows: [] } } }), /answered with something else/],
+    ['an upload with a reply of another verb', from => from.blobs.writeBlob(endless(), context),
+      id => ({ id, reply: { openDocument: {} } }), /answered with something else/],
+    ['an upload with more grants than it used', from => from.blobs.writeBlob(endless(), context),
+      id => ({ id, grant: { bytes: 1 } }), /granted more than was sent/],
+  ]
+  for (const [what, ask, answer, reason] of answers) {
+    it(`that answers ${what} fails it and loses its link`, async () => {
+      const peer = await RawPeer.dial(world, node, 'liar')
+      const outcome = ask(node.remote({ identity: { node: 'liar' } } as TestNode)).then(() => 'ok', error => error.code)
+      await world.settle()
+      const id = peer.received.find(({ content }) => content === 'call')?.id
+      peer.send([{ header: messageHeaderType.encode(answer(id)) }])
+      await world.settle()
+      assert.equal(await outcome, 'protocol')
+      assert.match(peer.closed ?? 'open', reason)
+    })
+  }
 
   it('that sends more pages than it has credit for loses its link', async () => {
     const peer = await RawPeer.dial(world, node, 'pusher')
@@ -170,3 +216,12 @@ describe('a peer that breaks the protocol', () => {
     assert.match(peer.closed ?? 'open', /exceeded its credit/)
   })
 })
+
+async function collect(pages: AsyncIterable<unknown>): Promise<void> {
+  for await (const _page of pages) { /* only its end matters */ }
+}
+
+/** An upload whose source gives nothing yet. */
+async function* endless(): AsyncGenerator<Uint8Array> {
+  await new Promise(() => {})
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import type { ForeignContact } from '@sectional/core'
+import type { Network } from '@sectional/runtime'
+import { RawPeer } from '../raw-peer.ts'
+import { context, failure, TestWorld } from '../test-node.ts'
+
+describe('contacts of peers', () => {
+  let world: TestWorld
+  beforeEach(() => { world = new TestWorld() })
+  afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  it('from another cluster are reported at both ends, until the listener leaves', async () => {
+    const a = world.node('a', { clusterId: 'c2' })
+    const b = await world.node('b').start()
+    const seen: [string, ForeignContact][] = []
+    const leave = a.peers.onForeign(contact => { seen.push(['a', contact]) })
+    b.peers.onForeign(contact => { seen.push(['b', contact]) })
+    await a.peers.start(a.handlers)
+    a.peers.setPeers(['b:1'], new Map([['b:1', 'b']]))
+    await world.settle()
+    assert.deepEqual(seen.sort(), [
+      ['a', { peer: b.identity, dialed: 'b:1', claimed: false }],
+      ['b', { peer: a.identity, dialed: null, claimed: true }],
+    ])
+    leave()
+    await world.clock.advance(2000)
+    assert(seen.length > 2)
+    assert.deepEqual(new Set(seen.slice(2).map(([name]) => name)), new Set(['b']))
+  })
+
+  it('of a node with itself under another name of its host end after the first one', async () => {
+    const network = world.hub.network('a')
+    let attempts = 0
+    const alias: Network = {
+      listen: network.listen.bind(network),
+      connect: (address, options) => {
+        attempts++
+        return network.connect({ ...address, host: 'a' }, options)
+      },
+    }
+    const a = await world.node('a', { network: alias }).start()
+    a.peers.setPeers(['other-name:1'])
+    await world.clock.advance(60_000)
+    assert.deepEqual([attempts, a.connected()], [1, []])
+  })
+
+  it('of one process are refused when it has many links already', async () => {
+    const b = await world.node('b').start()
+    const instance = '01'.repeat(16)
+    const peers: RawPeer[] = []
+    for (let link = 0; link < 4; link++) peers.push(await RawPeer.dial(world, b, 'a', { instance }))
+    await assert.rejects(RawPeer.dial(world, b, 'a', { instance }), /a has 4 links to b already/)
+    assert.deepEqual([b.connected(), peers.map(({ closed }) => closed)], [['a'], Array(4).fill(undefined)])
+    for (const peer of peers) peer.close()
+  })
+
+  it('are known to be lost by a scan that begins after its link has closed', async () => {
+    const [a, b] = await world.pair()
+    const rows = a.remote(b).scanDocuments({ descending: false, body: false, leaves: false }, context)
+    const pages = rows[Symbol.asyncIterator]()
+    world.hub.kill(() => true)
+    await world.settle()
+    const { code, nothingDone } = await failure(pages.next())
+    assert.deepEqual([code, nothingDone], ['unreachable', true])
+  })
+})
