@@ -195,6 +195,16 @@ describe('damage on the disk of a shard', () => {
     expect(await world.contents()).to.deep.equal({ a: whole.a, c: whole.c, l: whole.l })
   })
 
+  it('makes a rebuild copy any number of documents, without those whose attachment content is missing', async () => {
+    const edits = Array.from({ length: 200 }, (_, at) => edit(`d${at}`, null, { text: 'x'.repeat(at * 100) }))
+    const attached = [await world.attach('d100x', 'kept'), await world.attach('d50x', 'lost')]
+    await world.replica.updateDocuments({ edits: [...edits, ...attached], revsLimit: 100 }, context)
+    await (await world.blobs.open('attachments')).delete(attached[1]!.attachments![0]!.blob)
+    expect(await world.host.rebuild(shardA)).to.deep.equal({ documents: 206, damaged: 1 })
+    const written = [...edits, attached[0]!].map(({ id, body }) => [id, String(body)])
+    expect(await world.contents()).to.deep.equal({ ...whole, ...Object.fromEntries(written) })
+  })
+
   it('makes a rebuild keep all conflicting branches', async () => {
     const [generation, hash] = (await world.revision('b')).split('-')
     const branch = { start: Number(generation) + 1, ids: ['ff', hash!] }

@@ -57,17 +57,22 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
   it('gives each replica a new history before it is used, which knows nothing of other replicas', async () => {
     const a = await world.host.create(shardA)
     await write(a, 'one')
-    await a.storeRevisions(
-      { revisions: [], revsLimit: 100, checkpoint: { history: 'other', sequence: 5 } }, context,
-    )
-    await write(a, 'two')
+    await a.storeRevisions({
+      revisions: [], revsLimit: 100, checkpoint: { history: 'other', sequence: 5 },
+      trail: { history: 'other', base: { theirs: 0, own: 0 }, points: [{ theirs: 900, own: 900 }] },
+    }, context)
+    await a.purgeDocuments({ purges: [], checkpoint: { history: 'other', sequence: 3 } }, context)
+    const followed = (replica: ShardEngine): Promise<number> =>
+      replica.translateCheckpoints([{ history: 'other', sequence: 1000 }], context)
     const before = await a.upkeep.replicaInfo(context)
-    expect(before.seen).to.deep.equal({ other: 5 })
-    await world.lose(world.batches - 2, world.batches - 1)
+    expect([before.seen, before.purgesSeen, await followed(a)]).to.deep.equal([{ other: 5 }, { other: 3 }, 900])
+    await world.lose(world.batches - 3, world.batches - 2)
     await world.open(2)
-    const after = await world.host.replica(shardA)!.upkeep.replicaInfo(context)
+    const replica = world.host.replica(shardA)!
+    expect(await ids(replica), 'the write before what the replica knew of the other one').to.deep.equal([])
+    const after = await replica.upkeep.replicaInfo(context)
     expect(after.history).to.not.equal(before.history)
-    expect(after.seen).to.deep.equal({})
+    expect([after.seen, after.purgesSeen, await followed(replica)]).to.deep.equal([{}, {}, 0])
     await world.host.close()
     await world.open(3)
     expect((await world.host.replica(shardA)!.upkeep.replicaInfo(context)).history).to.equal(after.history)

@@ -270,8 +270,11 @@ describe('a shard host', () => {
     const { history } = await engine.upkeep.replicaInfo(context)
     const scan = engine.scanDocuments({ descending: false, body: false, leaves: false }, context)
     await scan.next()
+    const waiting = rejection(engine.waitForChange(engine.position()!, context))
 
     await host.drop(shardA)
+    expect(await waiting).to.equal('not_hosted')
+    expect(engine.position()).to.equal(undefined)
     expect(await rejection(engine.openDocument({ id: '1', body: true, tree: false }, context))).to.equal('not_hosted')
     expect(await rejection(scan.next())).to.equal('not_hosted')
     expect(host.list()).to.deep.equal([])

@@ -223,10 +223,12 @@ export function findCases(fixture: IndexFixture): void {
           assert.deepEqual(filtered.found, plain.found)
           const [keys, , matches] = sums(plain)
           assert.deepEqual(sums(filtered), [keys, matches, matches])
-          const [second] = filtered.found.slice(1)
-          if (second === undefined) continue
-          const rest = await finder.find({ source, descending, match: { team: 2 }, after: second, limit: 3 })
-          assert.deepEqual(rest.found, plain.found.slice(2, 5))
+          for (const at of [1, plain.found.length - 3]) {
+            const after = filtered.found[at]
+            if (after === undefined) continue
+            const rest = await finder.find({ source, descending, match: { team: 2 }, after, limit: 3 })
+            assert.deepEqual(rest.found, plain.found.slice(at + 1, at + 4))
+          }
         }
       }
       const all = { ...throughIndex([{}], 'newest'), within }

@@ -103,6 +103,8 @@ export function localMergeCases(fixture: ReplicaFixture): void {
       assert.equal(text((await open(fixture, 'mark'))?.body), '{"v":"a"}')
       await merge(fixture, { ...base, stamp: 1001, revision: 1, body: null })
       assert.equal((await open(fixture, 'mark'))?.body, null)
+      await merge(fixture, { ...base, stamp: 1001, revision: 1, body: bytes('{}') })
+      assert.equal(text((await open(fixture, 'mark'))?.body), '{}')
     })
 
     it('change nothing when they are stored again', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { ManualClock, MemoryDisk, MemoryLog, MemoryStorage, SeededRandom, StorageError } from '@sectional/runtime'
+import type { Range } from '@sectional/runtime'
 import { ShardKeys } from '../../src/records/key-layout.ts'
 import { ShardDirectory, shardName } from '../../src/directory/shard-directory.ts'
 import { SpaceReclaimer } from '../../src/directory/space-reclaimer.ts'
@@ -74,5 +75,28 @@ describe('the reclaimer of space', () => {
     expect(directory.dropped()).to.deep.equal([entry.prefix])
     expect(log.messages('warn')).to.deep.equal([])
     expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('clears neighbours together, and nothing of the shards between and beside them', async () => {
+    const store = await new MemoryStorage().open('documents')
+    const directory = await ShardDirectory.open(store, new SeededRandom(1))
+    const keys: string[] = []
+    for (const shard of [1, 2, 3, 4, 5].map(each => ({ ...shardA, incarnation: `shard${each}` }))) {
+      const entry = await directory.add(shard, false)
+      keys.push(new ShardKeys(entry.prefix).body(1))
+      await store.write(batch => batch.put(keys.at(-1)!, Buffer.of(1)))
+      if (entry.prefix !== 1 && entry.prefix !== 4) await directory.drop(shardName(shard), entry)
+    }
+    const compacted: Range[] = []
+    store.approximateSize = async ({ gte }) => gte === ShardKeys.shards(2, 2).gte ? 4 * 1024 * 1024 : 0
+    store.compact = async range => { compacted.push(range) }
+    const reclaimer = new SpaceReclaimer({
+      store, directory, clock: new ManualClock(), log: new MemoryLog(), onCleared: () => {},
+      signal: new AbortController().signal,
+    })
+    reclaimer.start()
+    await reclaimer.done()
+    expect(keys.map(key => store.getSync(key) !== undefined)).to.deep.equal([true, false, false, true, false])
+    expect(compacted, 'only a large range').to.deep.equal([ShardKeys.shards(2, 3)])
   })
 })

@@ -9,7 +9,7 @@ import {
 } from '../../src/indexes/index-keys.ts'
 import { encodeRow } from '../../src/indexes/index-records.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
-import { readRows, type RowReader } from '../../src/indexes/row-reader.ts'
+import { readRows, type RowPart, type RowReader } from '../../src/indexes/row-reader.ts'
 import { RowList } from '../../src/indexes/row-list.ts'
 import { RowTree } from '../../src/indexes/row-tree.ts'
 import { RowValues } from '../../src/indexes/row-values.ts'
@@ -142,6 +142,9 @@ describe('summaries of rows', () => {
       const first = new Map(Array.from({ length: count }, (_, at) =>
         [placeOf(at * 7919 % 3001, at % 3), `[${at}]`] as const))
       await rows.apply(first)
+      for (const [from, to] of work[0]?.ranges ?? []) {
+        await rows.check(placeOf(from, 1), placeOf(to, 2))
+      }
       await rows.build()
       for (const { changes, clearing: cleared, inserted, ranges } of work) {
         const applied = new Map<string, string | null>()
@@ -193,6 +196,36 @@ describe('summaries of rows', () => {
       await rows.check(placeOf(1, 0), placeOf(3, 0))
     }
     expect(rows.height).to.be.at.most(6)
+  })
+
+  it('get several levels at once when a batch adds many large values', async () => {
+    const rows = await Rows.open()
+    await rows.apply(new Map([[placeOf(0, 0), 'first']]))
+    await rows.build()
+    expect(rows.height).to.equal(1)
+    const large = Array.from({ length: 40 }, (_, at) => [placeOf(at, 1), String(at % 10).repeat(partBytesMax)] as const)
+    await rows.apply(new Map(large))
+    expect(rows.height).to.be.above(3)
+    await rows.check(firstPlace, placesEnd)
+    await rows.check(placeOf(7, 0), placeOf(30, 0))
+  })
+
+  it('are reduced in steps when a range has many parts', async () => {
+    const letters = Array.from({ length: 600 }, (_, at) => String.fromCharCode(0x61 + at % 26))
+    let mostValues = 0
+    const counting: Indexer = {
+      ...indexer,
+      rereduce: (of, lists) => {
+        mostValues = Math.max(mostValues, ...lists.map(({ length }) => length))
+        return indexer.rereduce(of, lists)
+      },
+    }
+    async function* parts(): AsyncGenerator<RowPart> {
+      for (const letter of letters) yield { kind: 'value', value: Buffer.from(letter) }
+    }
+    const reduced = await new RowValues(counting, definition).ofRanges([parts(), parts()])
+    expect(reduced.map(text)).to.deep.equal([letters.join(''), letters.join('')])
+    expect(mostValues).to.be.below(300)
   })
 
   it('keep no pages of rows that were removed', async () => {

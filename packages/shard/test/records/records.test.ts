@@ -14,8 +14,8 @@ import {
 import { DamagedRecordError } from '../../src/records/damaged-record.ts'
 import { DocumentRecord } from '../../src/records/document-record.ts'
 import { decodeLocal, encodeLocal } from '../../src/records/local-record.ts'
-import { decodePurgedId, decodePurges, encodePurgedId } from '../../src/records/purge-records.ts'
-import { decodeState } from '../../src/records/state-record.ts'
+import { decodePurgedId, decodePurges, encodePurgedId, encodePurges } from '../../src/records/purge-records.ts'
+import { decodeState, emptyState, encodeState } from '../../src/records/state-record.ts'
 import { writeLeaves } from '../../src/records/stored-leaves.ts'
 import type { StoredLeaf } from '../../src/records/stored-leaves.ts'
 import { collect, context, edit, shardA, shardRuntime } from '../shard-world.ts'
@@ -152,12 +152,55 @@ function storedBodyRecord(text: string): Uint8Array {
   return puts[0]!
 }
 
-describe('records of earlier versions', () => {
-  const sealedRecord = (fill: (writer: ByteWriter) => void): Uint8Array => {
-    const writer = new ByteWriter(sealBytes)
-    fill(writer)
-    return sealRecord(writer.finish())
+function sealedRecord(fill: (writer: ByteWriter) => void): Uint8Array {
+  const writer = new ByteWriter(sealBytes)
+  fill(writer)
+  return sealRecord(writer.finish())
+}
+
+describe('records that no version writes', () => {
+  const local = encodeLocal({ id: 'l', sequence: 300, stamp: 300, revision: 300, body: null })
+  const purge = { uuid: 'u', id: 'a', sequence: 300, changeSequence: 300, paths: [{ start: 2, ids: ['hash'] }] }
+  const valid: readonly (readonly [string, Uint8Array, (bytes: Uint8Array) => unknown])[] = [
+    ['state', encodeState(emptyState), decodeState],
+    ['local document', local, bytes => decodeLocal('l', bytes)],
+    ['purge', encodePurges([purge]), bytes => decodePurges('a', bytes)],
+    ['change', sealedRecord(writer => {
+      beginDocumentChange(writer, 'a')
+      writeLeaves(writer, [{ revision: '1-x', deleted: false, bodySequence: 300, bodyBytes: 300 }])
+    }), decodeChange],
+    ['document', sealedRecord(writer => {
+      writer.byte(1)
+      writer.integer(300)
+      writeLeaves(writer, [{ revision: `1-${'0a'.repeat(16)}`, deleted: false, bodySequence: 300, bodyBytes: 300 }])
+    }), bytes => DocumentRecord.decode('a', bytes)],
+  ]
+  for (const [what, record, decode] of valid) {
+    it(`are refused as damaged: a ${what} of unknown format, or that ends too early`, () => {
+      decode(record)
+      for (let length = sealBytes; length < record.length; length++) {
+        expect(() => decode(sealRecord(Buffer.from(record.subarray(0, length)))), `${length} bytes`)
+          .to.throw(DamagedRecordError)
+      }
+      if (what === 'local document') return
+      for (const format of [0, 9]) {
+        const other = Buffer.from(record)
+        other[sealBytes] = format
+        expect(() => decode(sealRecord(other)), `format ${format}`).to.throw(DamagedRecordError, String(format))
+      }
+    })
   }
+
+  it('are refused as damaged: a document without leaves', () => {
+    const change = sealedRecord(writer => {
+      beginDocumentChange(writer, 'a')
+      writer.integer(0)
+    })
+    expect(() => decodeChange(change)).to.throw(DamagedRecordError, 'no leaf')
+  })
+})
+
+describe('records of earlier versions', () => {
 
   it('are read with what they lack as zero', () => {
     const state = sealedRecord(writer => {
