@@ -86,9 +86,8 @@ export class RevisionChain {
     )
   }
 
-  /** Returns the chain of the last `limit` (1 or more) revisions. */
+  /** Returns the chain of the last `limit` (1 or more, less than the length) revisions. */
   stem(limit: number): RevisionChain {
-    if (this.length <= limit) return this
     const leaf = limit === 1 ? { ...this.leaf, parents: [] } : this.leaf
     return new RevisionChain(leaf, limit, this.#ancestors)
   }

@@ -154,7 +154,6 @@ export class SinceVector {
   #rebuild(): void {
     const all = this.#segments.flatMap(segment => segment?.parts ?? [])
     this.#stale = false
-    this.#assembled = false
     this.#nodes = [...new Set(all.map(part => part.node))].sort()
     this.#histories.clear()
     for (const { history } of all) {

@@ -4,9 +4,13 @@ import { createHash } from 'node:crypto'
  * Computes CouchDB's hash of a first revision from a JavaScript value. A number whose JavaScript text is an integer is
  * hashed as an integer, and any other number as a double.
  */
-export function naiveRevisionHash(body: unknown): string {
+export function naiveRevisionHash(
+  body: unknown, attachments: readonly { readonly name: string; readonly type: string; readonly md5: Buffer }[] = [],
+): string {
+  const digests = attachments.toReversed().map(({ name, type, md5 }) =>
+    Buffer.concat([Buffer.of(104, 3), binary(name), binary(type), binary(md5)]))
   return createHash('md5')
-    .update(Buffer.concat([Buffer.of(131), list([atom('false'), term(0), term(0), term(body), list([])])]))
+    .update(Buffer.concat([Buffer.of(131), list([atom('false'), term(0), term(0), term(body), list(digests)])]))
     .digest('hex')
 }
 
@@ -35,8 +39,8 @@ function list(items: Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(108), uint32(items.length), ...items, Buffer.of(106)])
 }
 
-function binary(text: string): Buffer {
-  const bytes = Buffer.from(text)
+function binary(content: string | Buffer): Buffer {
+  const bytes = Buffer.from(content as string)
   return Buffer.concat([Buffer.of(109), uint32(bytes.length), bytes])
 }
 

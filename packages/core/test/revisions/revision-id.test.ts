@@ -42,6 +42,18 @@ describe('revision ids', () => {
     expect(revisionHashBytes(md5)).to.have.length(16)
   })
 
+  it('denote bytes only when all characters are lower-case hex digits', () => {
+    for (const digit of '09af') expect(revisionHashBytes(md5.slice(1) + digit)).to.have.length(16)
+    for (const other of '/:`gAF') expect(revisionHashBytes(md5.slice(1) + other)).to.have.length(32)
+  })
+
+  it('are different when one denotes the bytes that another has as text', () => {
+    const text = 'sixteen letters.'
+    const hex = Buffer.from(text).toString('hex')
+    expect([compareRevisions(`1-${hex}`, `1-${text}`), compareRevisions(`1-${text}`, `1-${hex}`)])
+      .to.deep.equal([-1, 1])
+  })
+
   it('make a live leaf win over any tombstone', () => {
     const leaves = [
       { revision: '9-z', deleted: true }, { revision: '1-a', deleted: false }, { revision: '2-a', deleted: false },

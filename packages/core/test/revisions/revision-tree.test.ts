@@ -305,6 +305,20 @@ describe('stemming a revision tree', () => {
     expect(tree.stem(1_000_000_000).path(`${ids.length}-${ids[0]}`)?.ids).to.deep.equal(ids.slice(0, treeRevisionsMax))
   }).timeout(60_000)
 
+  it('stems a single branch in the same way when it was decoded', () => {
+    const tree = merged([5, 'e d c b a'])
+    const bytes = tree.encode()
+    for (const limit of [1, 2, 4, 5, 6]) {
+      const stemmed = RevisionTree.decode(bytes).stem(limit)
+      expect(stemmed.nodes()).to.deep.equal(tree.stem(limit).nodes())
+      expect(stemmed.leafNodes()).to.deep.equal(tree.stem(limit).leafNodes())
+      expect(stemmed.path('5-e')!.ids).to.have.length(Math.min(limit, 5))
+      const extended = [stemmed, tree.stem(limit)].map(each =>
+        each.merge({ start: 6, ids: ['f', 'e'] }, leaf).tree.nodes())
+      expect(extended[0]).to.deep.equal(extended[1])
+    }
+  })
+
   it('stems a branch of a thousand revisions', () => {
     const ids = Array.from({ length: 1500 }, (_, i) => (1500 - i).toString(16).padStart(32, '0'))
     const tree = RevisionTree.empty.merge({ start: 1500, ids }, leaf).tree.stem(1000)

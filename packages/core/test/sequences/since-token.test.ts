@@ -1,6 +1,9 @@
+import { crc32 } from 'node:zlib'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { decodeSinceToken, encodeSinceToken, shardRanges, SinceVector, type SincePart } from '../../src/index.ts'
+import {
+  decodeSinceToken, encodeSinceToken, shardRanges, sincePartsMax, SinceVector, type SincePart,
+} from '../../src/index.ts'
 
 const parts: SincePart[] = shardRanges(8)
   .map((range, i) => ({ range, node: `node${i % 3}@127.0.0.1`, history: `${i}a`.repeat(8), sequence: i * 1000 }))
@@ -78,9 +81,48 @@ describe('since-tokens', () => {
   })
 
   it('are malformed when they are anything else', () => {
-    for (const text of ['', '"', '7', '-1', 'tomorrow', '5-', '5-g1AAAA', 'A', '1-A', '{}', 'x'.repeat(300_000)]) {
+    for (const text of [
+      '', '"', '"0', '0"', '7', '-1', 'tomorrow', '5-', '5-g1AAAA', 'A', '1-A', '{}', 'x'.repeat(300_000),
+    ]) {
       expect(decodeSinceToken(text).kind, text.slice(0, 10)).to.equal('malformed')
     }
+  })
+
+  it('hold the sequences of all places when one of them needs more bytes', () => {
+    for (const [from, to] of [[127, 128], [128, 127], [16_383, 16_384], [5, 2 ** 52]] as const) {
+      const vector = new SinceVector(parts.length)
+      parts.forEach((part, place) => vector.set(place, [{ ...part, sequence: from }]))
+      decodeSinceToken(vector.token())
+      const moved = parts.map((part, place) => ({ ...part, sequence: place === 3 ? to : from }))
+      vector.set(3, [moved[3]!])
+      expect(decodeSinceToken(vector.token())).to.deep.equal({ kind: 'vector', parts: moved })
+    }
+  })
+
+  it('have a limited number of parts', () => {
+    const many = Array.from({ length: sincePartsMax + 1 }, (_, sequence) => ({ ...parts[0]!, sequence }))
+    expect(decodeSinceToken(encodeSinceToken(many.slice(1))).kind).to.equal('vector')
+    expect(() => encodeSinceToken(many)).to.throw(RangeError, 'at most 8192 parts')
+  })
+
+  it('are malformed when their content is not a vector, also with a correct checksum', () => {
+    const reasonOf = (bytes: readonly number[]): string => {
+      const sealed = Buffer.alloc(bytes.length + 4)
+      sealed.set(bytes)
+      sealed.writeUInt32BE(crc32(Buffer.from(bytes)), bytes.length)
+      const decoded = decodeSinceToken(sealed.toString('base64url'))
+      return decoded.kind === 'malformed' ? decoded.reason.replace(/.*: /, '') : decoded.kind
+    }
+    const nodes = [1, 1, 0x61]
+    const part = [0, 32, 0, 0, 7]
+    expect(reasonOf([1, ...nodes, 1, ...part])).to.equal('vector')
+    expect(reasonOf([2, ...nodes, 1, ...part])).to.equal('unknown version')
+    expect(reasonOf([1, ...nodes, 1, 0, 32, 1, 0, 7])).to.equal('unknown node')
+    expect(reasonOf([1, ...nodes, 1, ...part, 0])).to.equal('there are bytes after the last part')
+    expect(reasonOf([1, ...nodes, 0x81, 0x40])).to.equal('too many parts')
+    expect(reasonOf([1, ...nodes, 1, 1, 32, 0, 0, 7])).to.equal('range outside of the ring')
+    expect(reasonOf([1, ...nodes, 1, 0, 33, 0, 0, 7])).to.equal('range outside of the ring')
+    expect(reasonOf([1, ...nodes, 1, 0, 64, 0, 0, 0, 7])).to.equal('range outside of the ring')
   })
 
   it('are malformed when a character was changed, lost or added', () => {

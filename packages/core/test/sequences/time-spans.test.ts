@@ -24,7 +24,7 @@ describe('times of sequences', () => {
   })
 
   it('stay few and in order, and never show a change as older than it is', () => {
-    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), gaps => {
+    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300, size: 'max' }), gaps => {
       let spans: readonly TimeSpan[] = []
       const recorded: { readonly time: number; readonly sequence: number }[] = []
       let time = timeSpanMin
@@ -42,5 +42,19 @@ describe('times of sequences', () => {
       }
       if (spans.length > 0) expect(sequenceBefore(spans, time + timeSpanMs, recorded.length)).to.equal(recorded.length)
     }), { numRuns: 200 })
+  })
+
+  it('are short when they are young, and stay few in thousands of years', () => {
+    const year = 365 * 8 * timeSpanMs
+    let spans: readonly TimeSpan[] = []
+    for (let index = 0; index < 500; index++) spans = withChange(spans, timeSpanMin + index * 3 * timeSpanMs, index + 1)
+    const lengths = spans.slice(1).map(({ begin }, index) => (begin - spans[index]!.begin) / timeSpanMs)
+    expect(lengths.at(-1)).to.equal(3)
+    expect(Math.max(...lengths)).to.be.within(8, 100)
+    for (let index = 0; index < 100; index++) {
+      spans = withChange(spans, timeSpanMin + (index + 1) * 20 * year, 501 + index)
+      expect(spans.length).to.be.at.most(timeSpansMax)
+    }
+    expect([spans[0]!.sequence, spans.at(-1)!.sequence]).to.deep.equal([1, 600])
   })
 })

@@ -38,6 +38,19 @@ describe('hash ring', () => {
     expect(findRange(shardRanges(4).slice(1), 0)).to.equal(-1)
   })
 
+  it('has each end of a range in this range alone', () => {
+    for (const count of [1, 2, 3, 7, shardCountMax]) {
+      const ranges = shardRanges(count)
+      for (const [index, { begin, end }] of ranges.entries()) {
+        for (const hash of [begin, end]) {
+          expect(findRange(ranges, hash)).to.equal(index)
+          expect([index - 1, index, index + 1].map(at => ranges[at] !== undefined && rangeContains(ranges[at], hash)))
+            .to.deep.equal([false, true, false])
+        }
+      }
+    }
+  })
+
   it('parses the ranges that it formats', () => {
     for (const range of shardRanges(7)) expect(parseRange(formatRange(range))).to.deep.equal(range)
     for (const text of ['', '00000000', '80000000-7fffffff', '0-1', '00000000-7FFFFFFF', ' 00000000-7fffffff']) {

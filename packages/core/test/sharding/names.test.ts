@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import {
-  ApiError, checkDatabaseName, checkDocumentId, checkPartition, isDatabaseName, isDesignId, isLocalId,
+  ApiError, checkDatabaseName, checkDocumentId, checkIdBytes, checkPartition, isDatabaseName, isDesignId, isLocalId,
 } from '../../src/index.ts'
 
 describe('document ids', () => {
@@ -28,6 +28,14 @@ describe('document ids', () => {
     expect(checkDocumentId('x'.repeat(10_000), { partitioned: false })).to.have.length(10_000)
   })
 
+  it('have at most 64 KiB, whatever the limit is', () => {
+    const longest = 'é'.repeat(32 * 1024)
+    for (const check of [checkIdBytes, (id: string) => { checkDocumentId(id, { ...plain, maxLength: 1e6 }) }]) {
+      expect(() => check(longest)).not.to.throw()
+      expect(() => check(`${longest}x`)).to.throw(ApiError, 'Document id is too long')
+    }
+  })
+
   it('must not begin with an underscore, except for design and local documents', () => {
     for (const id of ['_secret', '_', '_design', '_designs/x', '_part:rest']) {
       refused(id, 'illegal_docid', 'Only reserved document ids may start with underscore.')
@@ -50,6 +58,7 @@ describe('document ids', () => {
     expect(() => checkPartition('')).to.throw(ApiError, 'Partition must not be empty')
     expect(() => checkPartition('_a')).to.throw(ApiError, 'Partition must not start with an underscore')
     expect(() => checkPartition('a:b')).to.throw(ApiError)
+    expect(() => checkPartition('a\ud800')).to.throw(ApiError, 'Partition must be valid UTF-8')
     expect(() => checkPartition('red')).to.not.throw()
   })
 })
