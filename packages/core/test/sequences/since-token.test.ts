@@ -82,7 +82,7 @@ describe('since-tokens', () => {
 
   it('are malformed when they are anything else', () => {
     for (const text of [
-      '', '"', '"0', '0"', '7', '-1', 'tomorrow', '5-', '5-g1AAAA', 'A', '1-A', '{}', 'x'.repeat(300_000),
+      '', '"', '"0', '0"', '"0x', '7', '-1', 'tomorrow', '5-', '5-g1AAAA', 'A', '1-A', '{}', 'x'.repeat(300_000),
     ]) {
       expect(decodeSinceToken(text).kind, text.slice(0, 10)).to.equal('malformed')
     }

@@ -92,6 +92,27 @@ describe('blobs of a node', () => {
     expect(world.stored()).to.deep.equal([])
   })
 
+  it('are kept for one body among many that are gone', async () => {
+    const attachment = await upload(replica, 'shared')
+    await write(replica, 'kept', null, [attachment])
+    let revision: string | null = null
+    for (let times = 0; times < 40; times++) revision = await write(replica, 'other', revision, [attachment], 1)
+    await write(replica, 'other', revision, [], 1)
+    await world.passLeases()
+    expect(await world.host.blobs.collect()).to.equal(0)
+    expect(world.stored()).to.deep.equal([attachment.blob])
+  })
+
+  it('of a dropped shard are removed within a minute', async () => {
+    await write(replica, 'one', null, [await upload(replica, 'content')])
+    await world.passLeases()
+    await world.host.drop(shardA)
+    await world.host.reclaimed()
+    expect(world.stored()).to.have.length(1)
+    await world.clock.advance(60_000)
+    expect(world.stored()).to.deep.equal([])
+  })
+
   it('are all scrubbed, also behind one that the disk does not read', async () => {
     const hashes = [(await upload(replica, 'first')).blob, (await upload(replica, 'second')).blob].sort()
     await world.host.close()

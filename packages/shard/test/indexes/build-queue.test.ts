@@ -42,6 +42,23 @@ describe('the queue of builds', () => {
     expect(others.length).to.equal(1)
   })
 
+  it('lets a build that is cancelled stop to wait, and never gives it a place afterwards', async () => {
+    const [first] = [request(2)]
+    const cancelled = new AbortController()
+    let turn: BuildTurn | undefined
+    void queue.enter(cancelled.signal, false).then(found => { turn = found })
+    await clock.advance(0)
+    expect([turn, queue.waiting]).to.deep.equal([undefined, 1])
+    cancelled.abort()
+    await clock.advance(0)
+    expect([turn?.wasSlow, queue.waiting]).to.deep.equal([false, 0])
+    turn!.progressed()
+    await turn!.giveWay()
+    turn!.leave()
+    for (const each of first) each.leave()
+    expect([queue.running, clock.pendingTimers]).to.deep.equal([0, 0])
+  })
+
   it('keeps builds that were slow before apart', async () => {
     const slow = request(5, true)
     const others = request(2)
@@ -160,6 +177,16 @@ describe('the queue of builds', () => {
       long.leave()
       short[0]!.leave()
       expect([queue.running, queue.waiting]).to.deep.equal([0, 0])
+    })
+
+    it('lets a build that was cancelled before go on at once', async () => {
+      queue = new BuildQueue(clock, 1)
+      const ended = new AbortController()
+      const long = await queue.enter(ended.signal, false)
+      const short = request(2)
+      ended.abort()
+      expect((await slice([long])).size).to.equal(1)
+      expect(short.length).to.equal(1)
     })
 
     async function begun(count: number): Promise<BuildTurn[]> {

@@ -24,7 +24,10 @@ const indexer: Indexer = {
   map: async () => [],
   groupOf: (key, level) => key.slice(0, level),
   reduce: async (_definition, lists) => lists.map(rows => Buffer.concat(rows.map(({ value }) => value))),
-  rereduce: async (_definition, lists) => lists.map(values => Buffer.concat(values)),
+  rereduce: async (_definition, lists) => lists.map(values => {
+    if (values.some(({ length }) => length === 0)) throw new Error('the value of no rows is reduced')
+    return Buffer.concat(values)
+  }),
   encodeGroup: (_definition, _row, _level, value) => value,
 }
 const keys = new IndexKeys(1)

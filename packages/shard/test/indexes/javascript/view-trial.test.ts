@@ -57,6 +57,22 @@ describe('a trial of a view', () => {
     expect(rows.map(({ id }) => id)).to.deep.equal(['d0000', 'd0005'])
   })
 
+  it('describes a document whose row an index cannot have, without a position', async () => {
+    const map = 'doc => emit(doc._id === "d0001" ? "x".repeat(2 ** 20) : 1)'
+    const { failures, rows } = await tryView(partsOf(), viewOf(map), documents(3), signal)
+    expect([failures.length, rows.length]).to.deep.equal([1, 2])
+    const { error, ...place } = failures[0]!
+    expect(error).to.match(/^A row cannot be indexed: The sort key/)
+    expect(place).to.deep.equal({ id: 'd0001', line: null, column: null, module: null })
+  })
+
+  it('describes reductions that fail', async () => {
+    const { reduced } = await tryView(partsOf(), viewOf('doc => emit(1, "text")', '_stats'), documents(2), signal)
+    for (const way of ['direct', 'rereduced'] as const) {
+      expect(reduced![way]).to.have.nested.property('failure.error', 'invalid_value')
+    }
+  })
+
   const refusals = {
     compilation: 'compilation_error', unsupported: 'not_implemented', overloaded: 'service unavailable',
     closed: 'service unavailable',
