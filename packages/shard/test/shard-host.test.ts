@@ -1,7 +1,8 @@
 import { expect } from 'chai'
+import { timeSpanMin, timeSpanMs } from '@sectional/core'
 import type { ShardReplica } from '@sectional/core'
 import { ManualClock, MemoryDisk, MemoryStorage } from '@sectional/runtime'
-import { ShardHost } from '../src/index.ts'
+import { ShardHost, verifyShard } from '../src/index.ts'
 import { directoryKeys, prefixMax, ShardKeys } from '../src/records/key-layout.ts'
 import { scanEntries } from '../src/records/entry-scan.ts'
 import { collect, context, edit, shardA, shardB, shardRuntime } from './shard-world.ts'
@@ -33,6 +34,52 @@ describe('a shard host', () => {
     const info = await (await second.open(shardA)).upkeep.replicaInfo(context)
     expect(info).to.include({ history, sequence: 1, documentCount: 1 })
     await second.close()
+  })
+
+  it('counts the documents of partitions after a restart and after a rebuild', async () => {
+    const storage = new MemoryStorage()
+    let host = await ShardHost.open(shardRuntime(storage))
+    await host.create(shardA, true)
+    await host.create(shardB)
+    const counts = async (id: string): Promise<readonly unknown[]> => {
+      const engine = await host.open(shardA)
+      await engine.updateDocuments({ edits: [edit(id, null, {})], revsLimit: 10 }, context)
+      const { documentCount } = await engine.upkeep.partitionInfo('p', context)
+      expect((await verifyShard(engine.records)).problems).to.deep.equal([])
+      return [documentCount, engine.records.partitioned, host.replica(shardB)!.records.partitioned]
+    }
+    expect(await counts('p:1')).to.deep.equal([1, true, false])
+    await host.close()
+    host = await ShardHost.open(shardRuntime(storage))
+    expect(await counts('p:2')).to.deep.equal([2, true, false])
+    await host.rebuild(shardA)
+    expect(await counts('p:3')).to.deep.equal([3, true, false])
+    await host.close()
+  })
+
+  it('keeps the times of sequences over a restart, until they are cleared', async () => {
+    const storage = new MemoryStorage()
+    const clock = new ManualClock(2 * timeSpanMin)
+    let host = await ShardHost.open(shardRuntime(storage, clock))
+    const sequences = async (clear = false): Promise<readonly number[]> => {
+      const spans = await (await host.open(shardA)).timeSpans({ clear }, context)
+      return spans.map(({ sequence }) => sequence)
+    }
+    const engine = await host.create(shardA)
+    for (const id of ['a', 'b', 'c']) {
+      await engine.updateDocuments({ edits: [edit(id, null, {})], revsLimit: 10 }, context)
+      await clock.advance(id === 'a' ? 1000 : timeSpanMs)
+    }
+    expect(await sequences()).to.deep.equal([1, 3])
+    for (const clear of [false, true]) {
+      await host.close()
+      host = await ShardHost.open(shardRuntime(storage, clock))
+      expect(await sequences(clear)).to.deep.equal(clear ? [] : [1, 3])
+    }
+    await host.close()
+    host = await ShardHost.open(shardRuntime(storage, clock))
+    expect(await sequences()).to.deep.equal([])
+    await host.close()
   })
 
   it('recognises the attempt that made a revision after a restart', async () => {
@@ -356,6 +403,21 @@ describe('a shard host', () => {
     const changes = [host.rebuild(shardA), host.create(shardA), host.drop(shardA)]
     await host.close()
     await Promise.allSettled(changes)
+  })
+
+  it('rebuilds no shard that is being rebuilt or dropped, that it does not host, or when it is closed', async () => {
+    const host = await ShardHost.open(shardRuntime())
+    await host.create(shardA)
+    const rebuilding = host.rebuild(shardA)
+    expect(await rejection(host.rebuild(shardA))).to.equal('not_hosted')
+    await rebuilding
+    const dropping = host.drop(shardA)
+    expect(await rejection(host.rebuild(shardA))).to.equal('not_hosted')
+    await dropping
+    expect(await rejection(host.rebuild(shardA))).to.equal('not_hosted')
+    await host.create(shardA)
+    await host.close()
+    expect(await rejection(host.rebuild(shardA))).to.equal('closed')
   })
 
   it('finishes accepted writes when it closes, and refuses what comes later', async () => {

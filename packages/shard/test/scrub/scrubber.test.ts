@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { ManualClock, MemoryLog } from '@sectional/runtime'
 import type { ShardRecords } from '../../src/reading/shard-records.ts'
+import { DamagedRecordError } from '../../src/records/damaged-record.ts'
 import { Scrubber } from '../../src/scrub/scrubber.ts'
 import { shardA, shardB } from '../shard-world.ts'
 
@@ -29,5 +30,25 @@ describe('a scrub', () => {
     }
     await scrubber.stop()
     expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('reports no damage of a shard that was dropped or created anew meanwhile', async () => {
+    const clock = new ManualClock()
+    const damaged = (prefix: number) => (
+      { keys: { prefix }, get store() { throw new DamagedRecordError('it is gone') } }) as unknown as ShardRecords
+    const later: readonly (readonly [ShardRecords | undefined, number])[] = [
+      [damaged(1), 1], [damaged(2), 0], [undefined, 0],
+    ]
+    for (const [then, reports] of later) {
+      const found = [damaged(1), then]
+      let reported = 0
+      const scrubber = new Scrubber({
+        clock, log: new MemoryLog(), options: { pauseMs, restPart: 0 },
+        shards: () => [shardA], records: () => found.shift(), onDamage: () => { reported++ },
+        checkFiles: async () => {}, readBlobs: async () => {},
+      })
+      await scrubber.run()
+      expect(reported).to.equal(reports)
+    }
   })
 })
