@@ -121,6 +121,18 @@ describe('a shard host whose disk lacks acknowledged writes', () => {
     expect([asked, world.damaged]).to.deep.equal([[false, true], [shardA]])
   })
 
+  it('is incomplete also after a restart, until it is told that it is not', async () => {
+    expect(world.host.incomplete).to.equal(false)
+    for (const incomplete of [true, false]) {
+      await world.host.setIncomplete(incomplete)
+      await world.host.create(shardA)
+      await world.host.close()
+      await world.open(2)
+      expect(world.host.incomplete).to.equal(incomplete)
+      expect(world.damaged, 'an entry that was added meanwhile is suspected').to.deep.equal([shardA])
+    }
+  })
+
   it('reuses no prefix that has keys, and clears keys of no shard', async () => {
     const added = world.batches
     const a = await world.host.create(shardA)
