@@ -28,6 +28,16 @@ describe('the rows of a run in memory', () => {
     }), { numRuns: 2000 })
   })
 
+  it('are compared with sought places in the order of UTF-8', () => {
+    const near = fc.string({ unit: fc.constantFrom('a', '\u00ff', '\ud7ff', '\uff5e', '😀'), maxLength: 3 })
+    fc.assert(fc.property(near, near, (sought, place) => {
+      const order = compareUtf8(place, sought)
+      const found = new SoughtPlace(sought)
+      expect([found.isBefore(place), found.isAtOrBefore(place), found.isAtOrBehind(place)])
+        .to.deep.equal([order > 0, order >= 0, order <= 0])
+    }), { numRuns: 2000 })
+  })
+
   it('have keys, ids and numbers, also when these are escaped, long, or the same in all rows', () => {
     const number = fc.constantFrom(0, 1, 2, 0x77, 0x78, 0x10000)
     const place = fc.record({ key: keyText, id: text, number })

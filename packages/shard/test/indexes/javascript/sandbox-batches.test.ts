@@ -37,6 +37,11 @@ describe('calls of the sandbox in batches', () => {
     })
   }
 
+  it('end with any other error as it is', async () => {
+    const error = new TypeError('a mistake')
+    await assert.rejects(callInBatches(ids, () => { throw error }), thrown => thrown === error)
+  })
+
   it('end when too many items fail alone, so that an endless function does not occupy the node for days', async () => {
     let calls = 0
     const refused = callInBatches(ids, () => {
