@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { indexId, ReplicaError } from '@sectional/core'
 import type { IndexDefinition, IndexReplica, IndexRow } from '@sectional/core'
-import { MemoryStorage } from '@sectional/runtime'
+import { MemoryStorage, StorageError } from '@sectional/runtime'
 import type { Indexer } from '../../src/index.ts'
 import { ShardHost } from '../../src/index.ts'
 import { indexStoreName } from '../../src/indexes/index-store.ts'
@@ -179,6 +179,40 @@ describe('the indexes of a host', () => {
     expect(await world.ids()).to.equal('closed')
     expect(world.storage.disk.openStores).to.deep.equal([])
   })
+
+  for (const [what, code] of [['the host closes', 'closed'], ['the replica is dropped', 'not_hosted']] as const) {
+    it(`are refused when ${what} while their store is opened`, async () => {
+      await world.write('a')
+      const gate = Promise.withResolvers<void>()
+      const open = world.storage.open.bind(world.storage)
+      world.storage.open = async name => {
+        if (name === indexStoreName) await gate.promise
+        return open(name)
+      }
+      const asked = world.host.indexes(shardA, true).then(() => 'served', (error: ReplicaError) => error.code)
+      await setImmediate()
+      const ended = code === 'closed' ? world.host.close() : world.host.drop(shardA)
+      await setImmediate()
+      gate.resolve()
+      expect(await asked).to.equal(code)
+      await ended
+    })
+  }
+
+  it('can be opened again when the disk failed at first', async () => {
+    await world.write('a')
+    const open = world.storage.open.bind(world.storage)
+    let failures = 1
+    world.storage.open = async name => {
+      if (name === indexStoreName && failures-- > 0) throw new StorageError('io', 'the disk fails')
+      return open(name)
+    }
+    const failure = await world.build().catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(ReplicaError).with.property('code', 'storage')
+    await world.build()
+    expect(await world.ids()).to.deep.equal(['a'])
+  })
+
   it('end with the host while a reduce function runs that does not end', async () => {
     await world.write('a')
     world.reduceGate = new Promise(() => {})
