@@ -3,6 +3,7 @@ import type { Store } from '@sectional/runtime'
 import { expect } from 'chai'
 import { ShardHost } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
+import { bodyChunkBytes } from '../../src/records/body-record.ts'
 import { collect, context, edit, shardA, shardRuntime } from '../shard-world.ts'
 
 /** More documents than the engine reads synchronously. */
@@ -68,6 +69,14 @@ describe('reads while documents are purged', () => {
       ids.map(id => ({ id, revisions: 'leaves' as const, latest: false })), context,
     )
     expect(opened.map(revisions => revisions.length)).to.deep.equal([0, 0, 1, 1, 1, 1])
+    expect(damaged).to.deep.equal([])
+  })
+
+  it('do not report a large body of which only the first part was read before the purge', async () => {
+    const large = 'x'.repeat(3 * bodyChunkBytes)
+    await replica.updateDocuments({ edits: [edit('large', null, { large })], revsLimit: 10 }, context)
+    purgedWhileBodiesAreRead('large', 'before')
+    expect(await replica.openDocument({ id: 'large', body: true, tree: false }, context)).to.equal(null)
     expect(damaged).to.deep.equal([])
   })
 
