@@ -32,10 +32,13 @@ export function feedsOverloaded(cause?: ReplicaError): ApiError {
   return new ApiError('service_unavailable', reason, { headers: comeBack, cause })
 }
 
-/** Returns the error for clients when no replica of a shard carried out the operation. */
+/**
+ * Returns the error for clients when no replica of a shard carried out the operation. Its cause is always an error of a
+ * replica.
+ */
 export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   const answers = errors.filter(error => !absent.has(error.code))
-  const cause = answers[0] ?? errors[0]
+  const cause = answers[0] ?? errors[0] ?? new ReplicaError('unreachable', 'no replica of the shard can be reached')
   const all = (code: ReplicaErrorCode) => answers.length > 0 && answers.every(error => error.code === code)
   if (all('overloaded')) return new ApiError('service_unavailable', undefined, { headers: comeBack, cause })
   // Every replica compiles the same source, so one answer suffices.
@@ -48,7 +51,7 @@ export function shardFailure(errors: readonly ReplicaError[]): ApiError {
   }
   const exhausted = answers.find(error => error.code === 'exhausted')
   if (exhausted !== undefined) return new ApiError('timeout', exhausted.message, { cause: exhausted })
-  if (all('unsupported')) return new ApiError('not_implemented', cause!.message, { cause })
+  if (all('unsupported')) return new ApiError('not_implemented', cause.message, { cause })
   if (answers.some(error => error.code === 'storage')) {
     const reason = 'No replica of the shard could use its disk; free space or look at the log of the nodes.'
     return new ApiError('insufficient_storage', reason, { cause })

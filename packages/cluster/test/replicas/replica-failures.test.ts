@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { indexAborted, ReplicaError } from '@sectional/core'
 import type { ReplicaErrorCode } from '@sectional/core'
-import { shardFailure } from '../../src/replicas/replica-failures.ts'
+import { asReplicaError, shardFailure } from '../../src/replicas/replica-failures.ts'
 
 describe('failures of all replicas of a shard', () => {
   const told = (...codes: ReplicaErrorCode[]): string => {
@@ -27,6 +27,12 @@ describe('failures of all replicas of a shard', () => {
     expect(told('timeout', 'not_hosted')).to.match(/^timeout/)
     expect(told('overloaded', 'timeout')).to.match(/^timeout/)
     expect(told('unreachable')).to.equal('service unavailable: No DB shards could be opened.')
+  })
+
+  it('mean that the shard is out of reach, also for callers that look at the cause, when nobody was asked', () => {
+    const failure = shardFailure([])
+    expect(failure.status).to.equal(503)
+    expect(shardFailure([asReplicaError(failure.cause)]).status).to.equal(503)
   })
 
   it('say what is wrong with the functions of an index', () => {
