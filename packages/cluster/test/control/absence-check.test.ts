@@ -25,4 +25,20 @@ describe('the questions to the leader', () => {
     expect(await second).to.equal(false)
     check.stop()
   })
+
+  it('are asked at intervals, and no more after the stop', async () => {
+    const clock = new ManualClock()
+    let asked = 0
+    const check = new AbsenceCheck(clock, intervalMs, async () => { asked++; return true })
+    await check.ask()
+    const second = check.ask()
+    await clock.advance(intervalMs - 1)
+    expect(asked).to.equal(1)
+    await clock.advance(1)
+    expect([await second, asked]).to.deep.equal([true, 2])
+    const third = check.ask()
+    await clock.advance(1)
+    check.stop()
+    expect([await third, asked, clock.pendingTimers]).to.deep.equal([false, 2, 0])
+  })
 })

@@ -1,6 +1,7 @@
 import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
 import { ManualClock, MemoryLog, MemoryStorage } from '@sectional/runtime'
+import type { ClusterState } from '../../src/control/cluster-state.ts'
 import { ControlStore } from '../../src/control/control-store.ts'
 import { DeleteIntents } from '../../src/control/intents.ts'
 
@@ -56,6 +57,23 @@ describe('a promised deletion', () => {
     decided.resolve({ kind: 'done' })
     await clock.advance(0)
     expect(await store.intents()).to.deep.equal([])
+    await intents.stop()
+    await store.store.close()
+  })
+
+  it('is kept while its database exists in that incarnation', async () => {
+    const store = await ControlStore.open(new MemoryStorage())
+    const intents = new DeleteIntents({
+      clock: new ManualClock(), log: new MemoryLog(), store, retryMs, onChange: () => {},
+      submit: async () => { throw new ApiError('service_unavailable') },
+    })
+    const [kept, gone, again] = ['kept', 'gone', 'again'].map(name => ({ name, incarnation: `${name} 1` }))
+    for (const intent of [kept!, gone!, again!]) await intents.add(intent)
+    const databases = new Map([kept!, { name: 'again', incarnation: 'again 2' }].map(each => [each.name, each]))
+    await intents.settle({ databases } as unknown as ClusterState)
+    expect(await store.intents()).to.deep.equal([kept])
+    expect(['kept 1', 'gone 1', 'again 1'].map(incarnation => intents.hides(incarnation))).to.deep.equal(
+      [true, false, false])
     await intents.stop()
     await store.store.close()
   })

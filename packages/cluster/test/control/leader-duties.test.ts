@@ -12,10 +12,17 @@ describe('the leader', () => {
   const context = { timeoutMs: 1000 }
   const nodes = { n1: { name: 'n1', address: addressOf('n1'), zone: null } }
   let configuration: VotingConfiguration
-  let members: ClusterState['nodes'] = nodes
-  let linked: PeerIdentity[] = []
-  let lost: readonly string[] = []
+  let members: ClusterState['nodes']
+  let linked: PeerIdentity[]
+  let lost: readonly string[]
   const proposed: string[] = []
+
+  beforeEach(() => {
+    members = nodes
+    linked = []
+    lost = []
+    proposed.length = 0
+  })
 
   const duties = (): LeaderDuties => new LeaderDuties({
     node: 'n1', address: addressOf('n1'), zone: null, start: { ids: ['s'], confirmed: 0 }, clock, log: new MemoryLog(),
@@ -56,6 +63,7 @@ describe('the leader', () => {
     expect(await asked('c')).to.deep.equal({ answer: 'refused', proposed: [] })
     expect(await asked(null)).to.deep.equal({ answer: 'later', proposed: ['forget-node'] })
   })
+
   it('lets a member that lost its disk in again only when its old vote is out, whatever links it has', async () => {
     const request = {
       type: 'admit-node' as const, id: 'x', node: 'n2', address: addressOf('n2'), zone: null, fresh: true,
@@ -81,8 +89,6 @@ describe('the leader', () => {
     }
     const start = { id: 'new', former: ['old'], index: 1 }
     members = { ...nodes, n2: { name: 'n2', address: addressOf('n2'), zone: null, start } }
-    lost = []
-    proposed.length = 0
     const asked = async (...links: readonly Partial<PeerIdentity>[]): Promise<unknown> => {
       linked = links.map(link => ({ node: 'n2', address: addressOf('n2'), clusterId: 'c', ...link }))
       return { answer: await duties().checkAdmission(request, context), proposed: proposed.splice(0) }

@@ -52,16 +52,41 @@ describe('purging documents', () => {
       revisions.map(revision => ({ kind: 'purged', revisions: [revision], accepted: false })))
     expect(world.calls.filter(({ verb }) => verb === 'purgeDocuments').length).to.equal(world.nodes.length)
     await coordinator.stop()
+    expect(world.clock.pendingTimers).to.equal(0)
     for (const id of ids) expect(await coordinator.openDocument(world.db, id, { r: 3 }, request())).to.equal(null)
     await coordinator.stop()
+  })
+
+  it('reaches the replicas that the shard gets meanwhile', async () => {
+    const world = new ReplicaWorld()
+    const x = await write(world, 'x')
+    const grown = world.db
+    world.setDatabase({ ...grown, shards: grown.shards.map(shard => ({
+      ...shard, replicas: shard.replicas.filter(({ node }) => node !== 'c'),
+    })) })
+    const coordinator = world.coordinator('a')
+    const purge = world.store('b').purgeDocuments.bind(world.store('b'))
+    world.store('b').purgeDocuments = async (sent, call) => {
+      world.setDatabase(grown)
+      return purge(sent, call)
+    }
+    world.calls.length = 0
+    await world.during(coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [x] }], {}, request()))
+    await coordinator.stop()
+    expect(world.calls.filter(({ verb }) => verb === 'purgeDocuments').map(({ node }) => node).sort())
+      .to.deep.equal(world.nodes)
+    expect(world.clock.pendingTimers).to.equal(0)
+    for (const node of world.nodes) expect((await world.leavesOf('x'))[node], node).to.deep.equal([])
   })
 
   it('is accepted by fewer than w, and reaches the others by anti-entropy before their documents return', async () => {
     const world = new ReplicaWorld()
     const x = await write(world, 'x')
     world.isolate('c')
-    const coordinator = world.coordinator('a')
+    const missed: string[] = []
+    const coordinator = world.coordinator('a', { onMissed: (_shard, node) => { missed.push(node) } })
     const [outcome] = await coordinator.purgeDocuments(world.db, [{ id: 'x', revisions: [x] }], { w: 3 }, request())
+    expect(missed).to.deep.equal(['c'])
     expect(outcome).to.deep.equal({ kind: 'purged', revisions: [x], accepted: true })
     await coordinator.stop()
     expect((await world.leavesOf('x'))['c']).to.have.length(1)

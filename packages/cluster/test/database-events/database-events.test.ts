@@ -107,7 +107,7 @@ describe('the recording of database events', () => {
   it('records what it has missed: databases that are gone or were created again, or have documents', async () => {
     const clock = new ManualClock()
     const kept = database('kept', 'one')
-    const records = [kept, database('again', 'second'), database('_global_changes', 'log')]
+    const records = [kept, database('again', 'second'), database('new', 'two'), database('_global_changes', 'log')]
     const state: ClusterState = {
       clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(records.map(each => [each.name, each])),
     }
@@ -127,7 +127,13 @@ describe('the recording of database events', () => {
       },
       coordinator: {
         listDocuments: async () => ({ rows: [rows] }),
-        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
+        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) =>
+          ids.map(id => {
+            const incarnation = { 'created:new': 'two', 'created:again': 'first' }[id]
+            return incarnation === undefined
+              ? null
+              : { ...row(id, incarnation), leaves: [{ revision: '1-x', deleted: false }] }
+          }),
         updateDocuments: async (_db: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
           written.push(...writes.map(({ id }) => id))
           return writes.map(() => ({ kind: 'written' }))
@@ -137,7 +143,9 @@ describe('the recording of database events', () => {
     } as unknown as DatabaseEventsParts)
     events.start()
     await clock.advance(3000)
-    expect(written.toSorted()).to.deep.equal(['created:again', 'deleted:again', 'deleted:gone', 'updated:kept'])
+    expect(written.toSorted(), 'another node has recorded created:new meanwhile').to.deep.equal(
+      ['created:again', 'deleted:again', 'deleted:gone', 'updated:kept'],
+    )
     await events.stop()
   })
 })

@@ -43,4 +43,15 @@ describe('the standing of a replica', () => {
     await clock.advance(1)
     expect(await recent()).to.equal(2)
   })
+
+  it('is asked for by one caller at a time', async () => {
+    const standings = new ReplicaStandings(new ManualClock(), options)
+    let asked = 0
+    const ask = async (): Promise<void> => { asked++ }
+    const reporting = (): Promise<void> => standings.reporting('b', place.id, ask)
+    await Promise.all([reporting(), reporting()])
+    expect(asked).to.equal(1)
+    await reporting()
+    expect(asked).to.equal(2)
+  })
 })
