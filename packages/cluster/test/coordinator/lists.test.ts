@@ -211,7 +211,8 @@ describe('local documents', () => {
     await coordinator.updateLocalDocument(world.db, write('x', 2, { v: 2 }), { w: 2 }, request())
     world.time -= 3_600_000
     world.heal()
-    await coordinator.updateLocalDocument(world.db, write('x', 3, { v: 3 }), { w: 2 }, request())
+    world.faults.set('a', { kind: 'delay', ms: 50, verbs: ['storeRevisions'] })
+    await world.during(coordinator.updateLocalDocument(world.db, write('x', 3, { v: 3 }), { w: 2 }, request()))
     const opened = await world.coordinator('c').openLocalDocument(world.db, 'x', { r: 3 }, request())
     expect(Buffer.from(opened!.body!).toString()).to.equal('{"v":3}')
   })
