@@ -82,8 +82,11 @@ describe('the queue of passes between replicas', () => {
     passes.add('running', jobOf('pull', 's', 'b'))
     passes.add('waiting', jobOf('pull', 't', 'b'))
     passes.add('urgent', jobOf('compare', 't', 'b'), true)
-    const stopped = passes.stop()
+    let isStopped = false
+    const stopped = passes.stop().then(() => { isStopped = true })
     passes.add('late', jobOf('pull', 'u', 'b'))
+    await new Promise(resolve => { setImmediate(resolve) })
+    expect(isStopped, 'a pass is running').to.equal(false)
     expect((await passes.end(true)).toSorted()).to.deep.equal(
       ['late false', 'running true', 'urgent false', 'waiting false'])
     await stopped

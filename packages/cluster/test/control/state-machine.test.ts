@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { activeReplicas } from '../../src/control/cluster-state.ts'
 import type { Command, CommandBody } from '../../src/control/commands.ts'
 import { checkCommand, CommandError, decodeCommand, encodeCommand } from '../../src/control/commands.ts'
+import { unconfirmedStartsMax } from '../../src/control/node-start.ts'
 import { DatabaseMap } from '../../src/control/database-map.ts'
 import { databaseOn, shardsOn } from '../../src/control/shard-inventory.ts'
 import { applyCommand, initialState } from '../../src/control/state-machine.ts'
@@ -213,7 +214,10 @@ describe('the metadata state machine', () => {
       { type: 'set-database-option', id: 'x', name: 'db', incarnation: 'i', option: { autoPurge: 1 } },
       ...[7, {}, { begin: 0 }, { begin: 2, end: 1 }, { begin: 0, end: 2 ** 32 }, { begin: 0, end: 1, more: 1 }]
         .map(range => ({ type: 'replica-filled', id: 'x', incarnation: 'i', node: 'n', range })),
-      ...[7, {}, { ids: 'x', confirmed: 0 }, { ids: ['x'], confirmed: -1 }, { ids: ['x'], confirmed: 0, more: 1 }]
+      ...[
+        7, {}, { ids: 'x', confirmed: 0 }, { ids: ['x'], confirmed: -1 }, { ids: ['x'], confirmed: 0, more: 1 },
+        { ids: Array.from({ length: unconfirmedStartsMax + 1 }, (_, at) => `s${at}`), confirmed: 0 },
+      ]
         .map(start => ({ type: 'admit-node', id: 'x', node: 'n', address: 'n:1', zone: null, fresh: true, start })),
       { type: 'admit-node', id: 'x', node: 'n', address: 'n:65536', zone: null, fresh: true },
       { type: 'admit-node', id: 'x', node: 'n', address: 7, zone: null, fresh: true },

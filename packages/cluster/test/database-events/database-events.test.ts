@@ -148,4 +148,45 @@ describe('the recording of database events', () => {
     )
     await events.stop()
   })
+
+  it('goes on when a database is deleted right after a write', async () => {
+    const clock = new ManualClock()
+    const [db, events] = [database('db', 'one'), database('_global_changes', 'log')]
+    const stateWith = (...records: readonly DatabaseRecord[]): ClusterState => ({
+      clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(records.map(each => [each.name, each])),
+    })
+    let state = stateWith(db, events)
+    let changed: (state: ClusterState) => void = () => {}
+    let committed: CommitListener = () => {}
+    const written: string[] = []
+    const recorder = new DatabaseEvents({
+      runtime: { clock, log },
+      control: {
+        node: 'a', state: () => state, connectedNodes: () => ['a', 'b'],
+        onChange: (listener: typeof changed) => { changed = listener; return () => {} },
+      },
+      local: {
+        shards: () => [], replica: () => undefined,
+        onCommit: (listener: CommitListener) => { committed = listener; return () => {} },
+      },
+      coordinator: {
+        listDocuments: async () => ({ rows: [] }),
+        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
+        updateDocuments: async (_db: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
+          written.push(...writes.map(({ id }) => id))
+          return writes.map(() => ({ kind: 'written' }))
+        },
+      },
+      enabled: () => true, replicas: () => 2,
+    } as unknown as DatabaseEventsParts)
+    recorder.start()
+    await clock.advance(3000)
+    written.length = 0
+    committed({ incarnation: 'one', range: db.shards[0]!.range }, true, false)
+    state = stateWith(events)
+    changed(state)
+    await clock.advance(3000)
+    expect(written).to.include('deleted:db')
+    await recorder.stop()
+  })
 })
