@@ -112,7 +112,8 @@ describe('rows from the memory of a node', () => {
       return (await world.during(testRows(found))).map(({ value }) => value)
     }
     const all = await names(scope, {})
-    expect(await sums(scope, {})).to.deep.equal([7, 7, 6])
+    const builtIn = { definition: { ...definition, reduce: '_sum' } }
+    for (const query of [{}, builtIn]) expect(await sums(scope, query)).to.deep.equal([7, 7, 6])
     const memories = new Map<string, ImmediateIndexReads>()
     const through = { index: indexId(definition), through: 0, ranges: [{}], descending: false } as const
     for (const { id } of scope.access.places(world.db)) {
@@ -127,8 +128,11 @@ describe('rows from the memory of a node', () => {
     expect(await names(inMemory, { skip: 3, limit: 5 })).to.deep.equal(all.slice(3, 8))
     expect(await names(inMemory, { skip: 3, limit: 1 })).to.deep.equal(all.slice(3, 4))
     expect(await names(inMemory, { limit: 0 })).to.deep.equal([])
-    expect(await sums(inMemory, {})).to.deep.equal([7, 7, 6])
-    expect(await sums(inMemory, { skip: 1, limit: 1 })).to.deep.equal([7])
+    for (const query of [{}, builtIn, builtIn]) {
+      expect(await sums(inMemory, query)).to.deep.equal([7, 7, 6])
+      expect(await sums(inMemory, { ...query, skip: 2 })).to.deep.equal([6])
+      expect(await sums(inMemory, { ...query, skip: 2, limit: 0 })).to.deep.equal([])
+    }
     expect(world.calls).to.deep.equal([])
   })
 })
