@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { noRivals, ReplicaError } from '@sectional/core'
 import type { CallContext, DocumentRow, RaftMessage, ShardReplica } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
@@ -80,6 +81,20 @@ describe('calls over a link', () => {
     await world.settle()
     assert.equal((await call).code, 'cancelled')
     assert.equal((served?.signal?.reason as ReplicaError).code, 'cancelled')
+  })
+
+  it('leave no listeners on a signal that many calls share', async () => {
+    const [, , remote] = await pairServing({
+      openDocument: async () => null, scanDocuments: async function* () { yield [row('a', 1)] },
+    })
+    const { signal } = new AbortController()
+    const shared = { ...context, signal }
+    for (let calls = 0; calls < 3; calls++) {
+      await remote.openDocument(lookup, shared)
+      for await (const _rows of remote.scanDocuments(scan, shared)) { /* only its end matters */ }
+      await remote.blobs.writeBlob((async function* () { yield Buffer.from('x') })(), shared)
+    }
+    assert.deepEqual(getEventListeners(signal, 'abort'), [])
   })
 
   it('without time are not sent', async () => {

@@ -6,8 +6,23 @@ import { context, failure, TestWorld } from '../test-node.ts'
 
 describe('contacts of peers', () => {
   let world: TestWorld
-  beforeEach(() => { world = new TestWorld() })
+  let attempts: number
+  beforeEach(() => {
+    world = new TestWorld()
+    attempts = 0
+  })
   afterEach(async () => { assert.deepEqual(await world.stop(), { connections: 0, timers: 0 }) })
+
+  /** Counts attempts to connect, all of which reach the host `a`. */
+  function counted(network: Network): Network {
+    return {
+      listen: network.listen.bind(network),
+      connect: (address, options) => {
+        attempts++
+        return network.connect({ ...address, host: 'a' }, options)
+      },
+    }
+  }
 
   it('from another cluster are reported at both ends, until the listener leaves', async () => {
     const a = world.node('a', { clusterId: 'c2' })
@@ -29,19 +44,48 @@ describe('contacts of peers', () => {
   })
 
   it('of a node with itself under another name of its host end after the first one', async () => {
-    const network = world.hub.network('a')
-    let attempts = 0
-    const alias: Network = {
-      listen: network.listen.bind(network),
-      connect: (address, options) => {
-        attempts++
-        return network.connect({ ...address, host: 'a' }, options)
-      },
-    }
-    const a = await world.node('a', { network: alias }).start()
+    const a = await world.node('a', { network: counted(world.hub.network('a')) }).start()
     a.peers.setPeers(['other-name:1'])
     await world.clock.advance(60_000)
     assert.deepEqual([attempts, a.connected()], [1, []])
+  })
+
+  it('with another process of the same name go on, because it may be given another name', async () => {
+    await world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 }).start()
+    const a = await world.node('a', { network: counted(world.hub.network('a')) }).start()
+    a.peers.setPeers(['a:2'])
+    await world.clock.advance(60_000)
+    assert(attempts > 1)
+    assert.deepEqual(a.connected(), [])
+  })
+
+  it('that have not finished their handshake end with the node, and with its identity', async () => {
+    const b = await world.node('b').start()
+    const closed: string[] = []
+    const contact = async (): Promise<void> => {
+      const silent = await world.hub.network('x').connect({ host: 'b', port: 1 }, { timeoutMs: 1000 })
+      silent.onFrame = () => {}
+      silent.onClose = reason => { closed.push(reason) }
+      await world.settle()
+    }
+    await contact()
+    b.peers.setIdentity({ ...b.identity, clusterId: 'c3' })
+    await world.settle()
+    assert.match(closed[0]!, /identity of the node has changed/)
+    await contact()
+    const startedMs = world.clock.monotonic()
+    await world.during(b.peers.stop())
+    assert(world.clock.monotonic() - startedMs < 1000)
+    assert.match(closed[1]!, /this node is stopping/)
+  })
+
+  it('are refused calls as long as this node is starting', async () => {
+    const b = await world.node('b').start()
+    const a = world.node('a')
+    a.peers.setPeers(['b:1'])
+    await world.settle()
+    assert.deepEqual(b.connected(), ['a'])
+    assert.equal((await failure(b.peers.control('a').status(context))).code, 'closed')
   })
 
   it('of one process are refused when it has many links already', async () => {

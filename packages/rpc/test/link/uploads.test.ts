@@ -113,6 +113,25 @@ describe('uploads over a link', () => {
     assert.equal((await call).code, 'timeout')
   })
 
+  it('end at once when the caller cancels, and abort the far end', async () => {
+    let served: CallContext | undefined
+    const remote = await serving(async (chunks, serving) => {
+      served = serving
+      return drain(chunks)
+    }, { uploadBytes: 5000 })
+    async function* begun(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('begun')
+      await new Promise(() => {})
+    }
+    const controller = new AbortController()
+    const call = failure(remote.blobs.writeBlob(begun(), { ...context, signal: controller.signal }))
+    await world.settle()
+    controller.abort()
+    await world.settle()
+    assert.equal((await call).code, 'cancelled')
+    assert.equal(served?.signal?.aborted, true)
+  })
+
   it('end at the far end when the sender sends nothing for a long time', async () => {
     let seen: unknown
     const remote = await serving(async chunks => {
