@@ -420,6 +420,27 @@ describe('scans over a link', () => {
     await pages.return?.()
   })
 
+  it('stop the producer of a large blob when the reader is slow', async () => {
+    const [a, b] = await world.pair()
+    const remote = a.remote(b)
+    const chunkOf = (index: number): Uint8Array => Buffer.alloc(10_000, index % 251)
+    let produced = 0
+    Object.assign(b.replica!.blobs, {
+      async *readBlob() { while (produced < 600) yield chunkOf(produced++) },
+    })
+    const chunks = remote.blobs.readBlob({ hash: 'ab'.repeat(32), span: null }, context)[Symbol.asyncIterator]()
+    const read: Uint8Array[] = []
+    for (let next = chunks.next(); ; next = chunks.next()) {
+      await world.settle()
+      const { value, done } = await next
+      if (done === true) break
+      read.push(value)
+      if (read.length === 1) assert(produced < 300, `${produced} chunks of 10,000 bytes were read ahead`)
+    }
+    const expected = Buffer.concat(Array.from({ length: 600 }, (_, index) => chunkOf(index)))
+    assert(Buffer.concat(read).equals(expected))
+  })
+
   it('cancel the far end when the reader stops early', async () => {
     const { state, verbs } = endless(10)
     const { a, b } = await open(verbs)

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import { ReplicaError } from '@sectional/core'
 import { ManualClock, MemoryStorage } from '@sectional/runtime'
@@ -44,5 +45,28 @@ describe('calls that a shard engine refuses', () => {
     }
     expect(await engine.upkeep.digestDocuments(65_536, context)).to.have.length(65_536)
     expect(await collect(engine.upkeep.scanDigestBucket({ bucketCount: 4, bucket: 3 }, context))).to.deep.equal([])
+  })
+})
+
+describe('calls of a shard engine', () => {
+  it('leave no listeners on a signal that they share, and no timers', async () => {
+    const clock = new ManualClock()
+    const host = await ShardHost.open(shardRuntime(new MemoryStorage(), clock))
+    const engine = await host.create(shardA)
+    const controller = new AbortController()
+    const shared = { ...context, signal: controller.signal }
+    const timers = clock.pendingTimers
+    const waiting = engine.waitForChange(engine.position()!, shared)
+    for (const id of ['a', 'b']) await engine.updateDocuments({ edits: [edit(id, null, {})], revsLimit: 10 }, shared)
+    expect((await waiting).sequence).to.equal(1)
+    await engine.countDocuments({ before: { id: 'b', inclusive: true }, descending: false }, shared)
+    expect(await collect(engine.scanChanges({ since: 0, descending: false, body: true, locals: false }, shared)))
+      .to.have.length(2)
+    expect([getEventListeners(controller.signal, 'abort'), clock.pendingTimers]).to.deep.equal([[], timers])
+    const left = codeOf(engine.waitForChange(engine.position()!, shared))
+    controller.abort()
+    expect(await left).to.equal('cancelled')
+    expect([getEventListeners(controller.signal, 'abort'), clock.pendingTimers]).to.deep.equal([[], timers])
+    await host.close()
   })
 })

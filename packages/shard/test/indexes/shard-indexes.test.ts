@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { indexId } from '@sectional/core'
@@ -85,6 +86,17 @@ describe('the indexes of a replica', () => {
     await world.write('c')
     await world.build()
     expect(world.mapped).to.deep.equal(['a', 'b', 'c'])
+    await world.stop()
+  })
+
+  it('leave no listeners on a signal that calls share', async () => {
+    const world = await new World().start()
+    await world.write('a')
+    const { signal } = new AbortController()
+    const shared = { ...context, signal }
+    await world.indexes.buildIndex({ definition, through: 'newest', waitMs: 5000 }, shared)
+    expect(await collect(world.indexes.scanIndex(everything, shared))).to.have.length(2)
+    expect(getEventListeners(signal, 'abort')).to.deep.equal([])
     await world.stop()
   })
 
