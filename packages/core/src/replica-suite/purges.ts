@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ChangeRow, Purge, PurgeRow, RevisionPath, ScanChangesRequest } from '../contracts/shard-replica.ts'
-import { assertFails, collect, context, type ReplicaFixture, revision, revsLimit } from './replica-fixture.ts'
+import {
+  assertFails, collect, context, documentEdit, type ReplicaFixture, revision, revsLimit,
+} from './replica-fixture.ts'
 
 function purge(uuid: string, id: string, ...paths: RevisionPath[]): Purge {
   return { uuid, id, paths }
@@ -18,6 +20,15 @@ export function purgeCases(fixture: ReplicaFixture): void {
     await fixture.replica.openDocument({ id, body: false, tree: false }, context) !== null
 
   describe('purges', () => {
+    it('are named by the outcome of an edit that makes a purged revision again', async () => {
+      const edits = [documentEdit('doc', { again: true })]
+      const update = async (): Promise<unknown> => fixture.replica.updateDocuments({ edits, revsLimit: 10 }, context)
+      const path = { start: 1, ids: [edits[0]!.revisionHash] }
+      assert.deepEqual(await update(), { kind: 'decided', outcomes: [{ kind: 'updated', path }] })
+      await fixture.replica.purgeDocuments({ purges: [{ uuid: 'purge', id: 'doc', paths: [path] }] }, context)
+      assert.deepEqual(await update(), { kind: 'decided', outcomes: [{ kind: 'updated', path, purges: ['purge'] }] })
+    })
+
     it('remove a document completely when they name all its leaves, also from the changes', async () => {
       await fixture.store(
         revision('doc', 2, ['b', 'a']), revision('doc', 2, ['c', 'a'], { deleted: true }), revision('other', 1, ['x']),
