@@ -62,6 +62,8 @@ export class SpaceReclaimer {
       log.warn(
         { error: String(error) }, 'the space of dropped shards could not be reclaimed; this is tried again later',
       )
+      // Two runs may fail, one right after the other.
+      this.#retry?.cancel()
       this.#retry = clock.setTimer(retryMs, () => this.start())
     }
   }
