@@ -1,6 +1,6 @@
 import { documentStoreName } from '@sectional/server'
 import type { Findings } from '../checkers/final-state.ts'
-import { deleteAtRest } from './drill.ts'
+import { deleteEverywhere } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 
 const documents = 7
@@ -64,6 +64,6 @@ export async function brokenViewDrill({ dice, disks, world }: DrillContext): Pro
         + `${shown.join(', ')}, not ${ids.join(', ')}`)
     }
   }
-  await deleteAtRest(world, setter, `/${name}`)
+  await deleteEverywhere(world, setter, name)
   return findings
 }

@@ -133,6 +133,16 @@ export async function deleteAtRest(world: World, through: number, path: string):
   })
 }
 
+/** Deletes a database. Resolves when all nodes know of it, so that none stops before it has removed the indexes. */
+export async function deleteEverywhere(world: World, through: number, name: string): Promise<void> {
+  await deleteAtRest(world, through, `/${name}`)
+  await world.eventually(`all nodes to know that ${name} is deleted`, reachableMsMax, async () => {
+    const behind = world.nodes.find(({ inside }) => inside?.control.state()?.databases.has(name))
+    if (behind !== undefined) await world.sleep(pollMs)
+    return behind?.name ?? null
+  })
+}
+
 /** When all replicas are equal again, each document has its last revision and no conflict. */
 export async function endsInOneBranch(
   { database, world }: DrillContext, edited: readonly EditedDocument[],
