@@ -14,8 +14,8 @@ const upkeepMs = 1000
 
 /**
  * In a new database, a node whose disk has no space for documents keeps its links and applies no purge, while documents
- * are purged through others. More is purged than `_purged_infos_limit` allows, and the upkeep runs. When the disk has
- * space again, no node has the documents.
+ * are purged through others, together or one by one. More is purged than `_purged_infos_limit` allows, and the upkeep
+ * runs. When the disk has space again, no node has the documents.
  */
 export async function unseenPurgesDrill({ dice, disks, world }: DrillContext): Promise<Findings> {
   const name = `unseen${dice.seed()}`
@@ -36,10 +36,16 @@ export async function unseenPurgesDrill({ dice, disks, world }: DrillContext): P
   await world.converge(name)
   const trouble = disks.of(lagging)
   Object.assign(trouble, { full: true, store: documentStoreName })
+  const findings: string[] = []
   const purged: string[] = []
-  for (const [id, revision] of written) {
-    const answer = await world.send(dice.pick(others), 'POST', `${database}/_purge`, { [id]: [revision] })
-    if (answer.status === 201 && answer.body.purged[id]?.length === 1) purged.push(id)
+  const each = [...written].map(([id, revision]) => ({ [id]: [revision] }))
+  for (const request of dice.chance(0.5) ? each : [Object.assign({}, ...each)]) {
+    const answer = await world.send(dice.pick(others), 'POST', `${database}/_purge`, request)
+    if (answer.status !== 201) continue
+    for (const id of Object.keys(request)) {
+      if (answer.body.purged[id]?.length === 1) purged.push(id)
+      else findings.push(`a purge of ${Object.keys(request)} was answered 201, and did not remove ${id}`)
+    }
   }
   await world.sleep(exchangedMs)
   await suspendFor(world, roundMs)
@@ -47,7 +53,6 @@ export async function unseenPurgesDrill({ dice, disks, world }: DrillContext): P
   Object.assign(trouble, { full: false, store: undefined })
   await world.allReady()
   await world.converge(name)
-  const findings: string[] = []
   for (const id of purged) {
     for (const node of world.nodes) {
       const answer = await getAtRest(world, node.number, `${database}/${id}`)
