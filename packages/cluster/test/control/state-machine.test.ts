@@ -45,7 +45,8 @@ const bodies: fc.Arbitrary<CommandBody> = fc.oneof(
     type: fc.constant('replica-filled' as const), incarnation, range: fc.constant({ begin: 0, end: 0xffffffff }), node,
   }),
 )
-const commands: fc.Arbitrary<Command[]> = fc.array(fc.tuple(bodies, fc.integer({ min: 0, max: 80 })), { maxLength: 40 })
+const commands: fc.Arbitrary<Command[]> = fc
+  .array(fc.tuple(bodies, fc.integer({ min: 0, max: 80 })), { maxLength: 40, size: 'max' })
   .map(list => list.map(([body, id]) => ({ ...body, id: `c${id}` })))
 
 function run(list: readonly Command[]): ControlState {

@@ -4,13 +4,14 @@
  *
  * Integers are added to an integer as long as the result is a safe one. All other numbers are added to an expansion: a
  * list of doubles that do not overlap, whose sum is exact (J. R. Shewchuk, "Adaptive Precision Floating-Point
- * Arithmetic", 1997, section 2). An expansion has at most 40 doubles, as many as are needed for all bits of a double's
- * range.
+ * Arithmetic", 1997, section 2). An expansion that becomes longer than `partsMax` is compressed.
  */
 import type { ByteWriter } from '../encoding/byte-writer.ts'
 import type { ByteReader } from '../encoding/varint.ts'
 import { ReduceFailure } from './reduce-failure.ts'
 
+/** As many doubles as are needed for all bits of the range of doubles. */
+const partsMax = 40
 /** Numbers from here on are added as bigints, so that the expansion cannot overflow in 2^53 additions. */
 const largeMin = 2 ** 970
 /** Integral sums below are written with all their digits, as JavaScript writes integral numbers. */
@@ -125,6 +126,25 @@ export class ExactSum {
     }
     expansion.length = kept
     if (rest !== 0) expansion.push(rest)
+    if (expansion.length > partsMax) this.#compress()
+  }
+
+  /**
+   * Adds neighbours from the greatest on, so that each double takes as many bits as it can. Each one is then less than
+   * 2^-53 of the one before, which bounds their number by `partsMax`.
+   */
+  #compress(): void {
+    const expansion = this.#expansion
+    const parts: number[] = []
+    let rest = expansion.pop()!
+    for (const part of expansion.reverse()) {
+      const sum = rest + part
+      const error = part - (sum - rest)
+      if (error !== 0) parts.push(sum)
+      rest = error === 0 ? sum : error
+    }
+    parts.push(rest)
+    expansion.splice(0, expansion.length, ...parts.reverse())
   }
 }
 

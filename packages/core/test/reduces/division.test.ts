@@ -62,8 +62,8 @@ describe('built-in reduce functions over a divided run', () => {
   for (const [kind, { names, value }] of Object.entries(kinds)) {
     for (const name of names) {
       it(`${name} of ${kind} does not depend on the division and the order of combination`, () => {
-        const values = fc.array(fc.tuple(value, fc.nat({ max: 30 })), { minLength: 1, maxLength: 40 })
-        const order = fc.array(fc.nat(), { minLength: 1, maxLength: 40 })
+        const values = fc.array(fc.tuple(value, fc.nat({ max: 30 })), { minLength: 1, maxLength: 40, size: 'max' })
+        const order = fc.array(fc.nat(), { minLength: 1, maxLength: 40, size: 'max' })
         const lengths = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })
         fc.assert(fc.property(values, order, lengths, (pairs, places, runLengths) => {
           const rows = pairs.map(([json, key], at) => rowOf(JSON.stringify(json), key, `d${at % 5}`, at))
