@@ -33,6 +33,7 @@ import { oneBranch } from '../checkers/one-branch.ts'
 import { optionsKept } from '../checkers/options-kept.ts'
 import { RecordedOperations } from '../checkers/recorded-operations.ts'
 import { replicasEqual } from '../checkers/replicas-equal.ts'
+import { requestsAnswered } from '../checkers/requests-answered.ts'
 import { spaceReclaimed } from '../checkers/space-reclaimed.ts'
 import { tokensAtRest } from '../checkers/tokens-at-rest.ts'
 import { cleanViews, unusedIndexes } from '../checkers/unused-indexes.ts'
@@ -245,6 +246,9 @@ class SwarmRun {
       await world.run(() => changesFollow(world, this.#dice.fork('follow'), names)),
     )
     if (this.#options.databaseEvents) await this.#checkUpdateRows(names)
+    this.#demand(
+      'requests-answered', await world.run(() => requestsAnswered(world, this.#dice.fork('requests'), names)),
+    )
     await world.run(() => this.#links.atRest())
     const final = this.#finalState(databases)
     const unnamed = await this.#rested()
