@@ -246,8 +246,10 @@ class SwarmRun {
       await world.run(() => changesFollow(world, this.#dice.fork('follow'), names)),
     )
     if (this.#options.databaseEvents) await this.#checkUpdateRows(names)
+    const haveRules = this.#options.operations['save-rule']! > 0
     this.#demand(
-      'requests-answered', await world.run(() => requestsAnswered(world, this.#dice.fork('requests'), names)),
+      'requests-answered',
+      await world.run(() => requestsAnswered(world, this.#dice.fork('requests'), names, haveRules)),
     )
     await world.run(() => this.#links.atRest())
     const final = this.#finalState(databases)
