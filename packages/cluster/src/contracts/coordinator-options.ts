@@ -48,8 +48,6 @@ export interface CoordinatorOptions {
   readonly listPageBytes: number
   /** Time to wait for the checkpoints of all replicas for an ETag. Replicas that answer later are left out. */
   readonly stateTimeoutMs: number
-  /** Time to wait before that for writes that are under way to some of the replicas. */
-  readonly stateSettleMs: number
   /** Time limit of one call that waits for a shard's next change. */
   readonly watchTimeoutMs: number
   /**
@@ -107,7 +105,6 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   listPageRows: 500,
   listPageBytes: MiB,
   stateTimeoutMs: 1_000,
-  stateSettleMs: 200,
   watchTimeoutMs: 600_000,
   watchesMax: 65_536,
   pollIntervalMs: 2_000,

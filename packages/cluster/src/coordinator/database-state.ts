@@ -7,7 +7,6 @@ import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { DatabaseState, OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
-import { storesSettled } from '../shard-calls/confirmed-readers.ts'
 import { completeStanding } from '../shard-calls/replica-reports.ts'
 
 interface Standing { readonly node: string; readonly history: string; readonly sequence: number }
@@ -61,7 +60,6 @@ async function shardState(
   scope: CoordinatorScope, place: ShardPlace, context: OperationContext,
 ): Promise<ShardState> {
   const readers = trusted(scope, scope.access.readers(place))
-  await storesSettled(scope, place, readers, context)
   const call: CallContext = {
     timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId,
   }

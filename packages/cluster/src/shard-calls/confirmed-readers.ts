@@ -53,23 +53,6 @@ export async function confirmedReaders(
   }
 }
 
-/**
- * Waits until the replicas have stored the writes which this node had acknowledged when this was called and which are
- * under way to them. The replicas then stay as they are while nothing is written. Waits at most `stateSettleMs`.
- */
-export async function storesSettled(
-  scope: ReaderScope, place: ShardPlace, readers: readonly Peer[], context: Pick<OperationContext, 'signal'>,
-): Promise<void> {
-  const { runtime: { clock }, unconfirmed, options } = scope
-  const { newest } = unconfirmed
-  const deadline = clock.monotonic() + options.stateSettleMs
-  while (readers.some(({ node }) => unconfirmed.isStoring(place.id, node, newest)) && !context.signal.aborted) {
-    const leftMs = deadline - clock.monotonic()
-    if (leftMs <= 0) return
-    await changeOrPause(scope, leftMs, context.signal)
-  }
-}
-
 /** Asks those of the replicas that missed writes, and were not asked recently, whether they have received them. */
 function askForProof(scope: ReaderScope, place: ShardPlace, peers: readonly Peer[]): void {
   for (const peer of peers) {

@@ -1,8 +1,6 @@
 import { ApiError, timeSpanMin, timeSpanMs } from '@sectional/core'
 import { expect } from 'chai'
-import { sleep } from '@sectional/runtime'
 import { edit, ReplicaWorld, request } from '../replica-world.ts'
-import type { Fault } from '../replica-world.ts'
 
 async function write(world: ReplicaWorld, node: string, names: readonly string[]): Promise<void> {
   const edits = names.map(id => edit(id, null, { id }))
@@ -23,30 +21,6 @@ describe('the state of a database', () => {
     const after = await states()
     expect(after.size).to.equal(1)
     expect([...after]).to.not.deep.equal([...before])
-  })
-
-  describe('when a client was answered before one replica has stored its write', () => {
-    const afterWrite = async (fault: Fault): Promise<{ world: ReplicaWorld; state: () => Promise<string> }> => {
-      const world = new ReplicaWorld()
-      world.faults.set('c', fault)
-      const coordinator = world.coordinator('a')
-      await world.during(coordinator.updateDocuments(world.db, [edit('new', null, {})], { w: 2 }, request()))
-      const state = async (): Promise<string> =>
-        (await world.during(coordinator.databaseState(world.db, request()), 300)).fingerprint
-      return { world, state }
-    }
-
-    it('contains that write', async () => {
-      const { world, state } = await afterWrite({ kind: 'delay', ms: 50, verbs: ['storeRevisions'] })
-      const first = await state()
-      await world.during(sleep(world.clock, 100))
-      expect(await state()).to.equal(first)
-    })
-
-    it('does not wait long for a replica that does not store it', async () => {
-      const { state } = await afterWrite({ kind: 'hang', verbs: ['storeRevisions'] })
-      expect(await state()).to.match(/^[0-9a-f]{32}$/)
-    })
   })
 
   it('leaves out replicas that do not answer in time', async () => {
