@@ -18,8 +18,11 @@ interface Standing { readonly node: string; readonly history: string; readonly s
 export async function databaseState(
   scope: CoordinatorScope, db: DatabaseRecord, context: OperationContext,
 ): Promise<DatabaseState> {
+  const call: CallContext = {
+    timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId,
+  }
   const places = await mapBounded(
-    scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, context),
+    scope.access.places(db), scope.options.requestCallsMax, place => shardState(scope, place, call),
   )
   const hash = createHash('md5')
   for (const { standings } of places) {
@@ -56,13 +59,8 @@ interface ShardState {
   readonly standings: readonly Standing[]
 }
 
-async function shardState(
-  scope: CoordinatorScope, place: ShardPlace, context: OperationContext,
-): Promise<ShardState> {
+async function shardState(scope: CoordinatorScope, place: ShardPlace, call: CallContext): Promise<ShardState> {
   const readers = trusted(scope, scope.access.readers(place))
-  const call: CallContext = {
-    timeoutMs: scope.options.stateTimeoutMs, signal: context.signal, requestId: context.requestId,
-  }
   const asked = await Promise.allSettled(
     readers.map(async peer => ({ peer, reached: await newestPosition(peer.replica, call) })),
   )

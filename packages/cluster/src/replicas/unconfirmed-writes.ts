@@ -75,14 +75,10 @@ export class UnconfirmedWrites {
 
   /** Returns true when the replica may lack an acknowledged write with at most that number. */
   isBehind(shard: ShardId, node: string, number: number): boolean {
-    const { missedFrom = 0 } = this.#lagsOf(shard).get(node) ?? {}
-    return this.isStoring(shard, node, number) || (missedFrom > 0 && missedFrom <= number)
-  }
-
-  /** Returns true while the replica is storing an acknowledged write with at most that number. */
-  isStoring(shard: ShardId, node: string, number: number): boolean {
-    const [oldest = Infinity] = this.#lagsOf(shard).get(node)?.stores ?? []
-    return oldest <= number
+    const lag = this.#lagsOf(shard).get(node)
+    if (lag === undefined) return false
+    const [oldest = Infinity] = lag.stores
+    return oldest <= number || (lag.missedFrom > 0 && lag.missedFrom <= number)
   }
 
   /**

@@ -41,7 +41,7 @@ export function readersConfirmedFirst(scope: ReaderScope, place: ShardPlace): re
 export async function confirmedReaders(
   scope: ReaderScope, place: ShardPlace, { newest, isUsable, deadline }: ConfirmedReaders, context: OperationContext,
 ): Promise<readonly Peer[]> {
-  const { access, runtime: { clock }, unconfirmed, options: { missedPollMs, missedWaitMs } } = scope
+  const { access, runtime: { clock }, unconfirmed, options: { missedWaitMs } } = scope
   for (;;) {
     const readers = access.readers(place).filter(isUsable)
     const confirmed = readers.filter(({ node }) => !unconfirmed.isBehind(place.id, node, newest))
@@ -49,7 +49,7 @@ export async function confirmedReaders(
     askForProof(scope, place, confirmed.length > 0 ? readers.slice(0, 1) : readers)
     if (confirmed.length > 0 || context.signal.aborted || clock.monotonic() >= deadline) return confirmed
     if (!readers.some(({ node }) => unconfirmed.isCatchingUp(place.id, node, missedWaitMs))) return []
-    await changeOrPause(scope, missedPollMs, context.signal)
+    await changeOrPause(scope, context.signal)
   }
 }
 
@@ -82,9 +82,9 @@ async function prove(
   }
 }
 
-/** Waits for a change, for `pauseMs`, or until the query has ended. */
+/** Waits for a change, for `missedPollMs`, or until the query has ended. */
 function changeOrPause(
-  { runtime: { clock }, unconfirmed }: ReaderScope, pauseMs: number, signal: AbortSignal,
+  { runtime: { clock }, unconfirmed, options }: ReaderScope, signal: AbortSignal,
 ): Promise<void> {
   return new Promise(resolve => {
     const go = (): void => {
@@ -92,7 +92,7 @@ function changeOrPause(
       signal.removeEventListener('abort', go)
       resolve()
     }
-    const timer = clock.setTimer(pauseMs, go)
+    const timer = clock.setTimer(options.missedPollMs, go)
     signal.addEventListener('abort', go, { once: true })
     void unconfirmed.changed().then(go)
   })

@@ -8,6 +8,8 @@ import type { DatabaseEventsParts } from '../../src/database-events/database-eve
 import type { CommitListener } from '../../src/replicas/local-replicas.ts'
 
 const log: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
+/** Longer than a node takes to record what it has missed, and each write after it. */
+const recordedMs = 3000
 
 function database(name: string, incarnation: string): DatabaseRecord {
   return {
@@ -16,177 +18,142 @@ function database(name: string, incarnation: string): DatabaseRecord {
   }
 }
 
-describe('the recording of database events', () => {
-  it('watches the writes that it leaves to others, also when it began while an earlier one watched its', async () => {
-    const clock = new ManualClock()
-    const db = database('db', 'one')
-    const shard = { incarnation: 'one', range: db.shards[0]!.range }
-    const stateWith = (...records: readonly DatabaseRecord[]): ClusterState => ({
-      clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(records.map(each => [each.name, each])),
-    })
-    let state = stateWith(db, database('_global_changes', 'first'))
-    let changed: (state: ClusterState) => void = () => {}
-    let committed: CommitListener = () => {}
-    let linked = ['a', 'b']
-    const written: string[] = []
-    const events = new DatabaseEvents({
-      runtime: { clock, log },
-      control: {
-        node: 'b', state: () => state, connectedNodes: () => linked,
-        onChange: (listener: typeof changed) => { changed = listener; return () => {} },
-      },
-      local: {
-        shards: () => [], replica: () => undefined,
-        onCommit: (listener: CommitListener) => { committed = listener; return () => {} },
-      },
-      coordinator: {
-        listDocuments: async () => ({ rows: [] }),
-        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
-        updateDocuments: async ({ incarnation }: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
-          written.push(...writes.map(({ id }) => `${incarnation} ${id}`))
-          return writes.map(() => ({ kind: 'written' }))
-        },
-      },
-      enabled: () => true, replicas: () => 2,
-    } as unknown as DatabaseEventsParts)
-    events.start()
-    await clock.advance(3000)
-    committed(shard, true, false)
-    await clock.advance(100)
-    for (const records of [[db], [db, database('_global_changes', 'second')]]) {
-      state = stateWith(...records)
-      changed(state)
-    }
-    await clock.advance(10)
-    committed(shard, true, false)
-    await clock.advance(2000)
-    expect(written.filter(each => each.includes('updated'))).to.deep.equal([])
-    linked = ['b']
-    await clock.advance(2000)
-    expect(written.filter(each => each.includes('updated'))).to.deep.equal(['second updated:db'])
-    await events.stop()
-  })
+/** One node that records the events of databases. `written` has the incarnation of the log and the id of each write. */
+class Recorder {
+  readonly clock = new ManualClock()
+  readonly written: string[] = []
+  readonly events: DatabaseEvents
+  linked: readonly string[]
+  /** Documents of the log: their ids, and the incarnation that each names. */
+  readonly stored = new Map<string, string>()
+  /** Documents that only a read of single documents shows. */
+  readonly storedMeanwhile = new Map<string, string>()
+  /** The next writes of these documents conflict, each once. */
+  readonly conflicts = new Set<string>()
+  #state: ClusterState
+  #changed: (state: ClusterState) => void = () => {}
+  #committed: CommitListener = () => {}
 
-  it('records an event again that another node has recorded at the same time', async () => {
-    const clock = new ManualClock()
-    const db = database('db', 'one')
-    const state: ClusterState = {
-      clusterId: 'c', index: 1, nodes: {}, settings: {},
-      databases: new Map([db, database('_global_changes', 'log')].map(each => [each.name, each])),
-    }
-    let committed: CommitListener = () => {}
-    let conflicts = 1
-    const written: string[] = []
-    const events = new DatabaseEvents({
-      runtime: { clock, log },
-      control: { node: 'a', state: () => state, connectedNodes: () => ['a', 'b'], onChange: () => () => {} },
+  /** @param filled databases of whose documents this node has replicas that are not empty */
+  constructor(
+    node: string, databases: readonly DatabaseRecord[], linked: readonly string[] = ['a', 'b'],
+    filled: readonly string[] = [],
+  ) {
+    this.linked = linked
+    this.#state = stateWith(databases)
+    this.events = new DatabaseEvents({
+      runtime: { clock: this.clock, log },
+      control: {
+        node, state: () => this.#state, connectedNodes: () => this.linked,
+        onChange: (listener: (state: ClusterState) => void) => { this.#changed = listener; return () => {} },
+      },
       local: {
-        shards: () => [], replica: () => undefined,
-        onCommit: (listener: CommitListener) => { committed = listener; return () => {} },
+        shards: () => filled.map(shardOf),
+        replica: () => ({ upkeep: { replicaInfo: async () => ({ documentCount: 1, deletedCount: 0 }) } }),
+        onCommit: (listener: CommitListener) => { this.#committed = listener; return () => {} },
       },
       coordinator: {
-        listDocuments: async () => ({ rows: [] }),
-        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
-        updateDocuments: async (_db: DatabaseRecord, writes: readonly { readonly id: string }[]) =>
+        listDocuments: async () => ({ rows: [[...this.stored].map(([id, incarnation]) => row(id, incarnation))] }),
+        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(id => {
+          const incarnation = this.storedMeanwhile.get(id) ?? this.stored.get(id)
+          return incarnation === undefined
+            ? null : { ...row(id, incarnation), leaves: [{ revision: '1-x', deleted: false }] }
+        }),
+        updateDocuments: async ({ incarnation }: DatabaseRecord, writes: readonly { readonly id: string }[]) =>
           writes.map(({ id }) => {
-            if (id === 'updated:db' && conflicts-- > 0) return { kind: 'conflict' }
-            written.push(id)
+            if (this.conflicts.delete(id)) return { kind: 'conflict' }
+            this.written.push(`${incarnation} ${id}`)
             return { kind: 'written' }
           }),
       },
-      enabled: () => true, replicas: () => 2,
+      enabled: () => true, replicas: () => linked.length,
     } as unknown as DatabaseEventsParts)
-    events.start()
-    await clock.advance(3000)
-    committed({ incarnation: 'one', range: db.shards[0]!.range }, true, false)
-    await clock.advance(3000)
-    expect(written.filter(id => id.startsWith('updated'))).to.deep.equal(['updated:db'])
-    await events.stop()
+    this.events.start()
+  }
+
+  /** Replaces the databases of the cluster. */
+  become(databases: readonly DatabaseRecord[]): void {
+    this.#state = stateWith(databases)
+    this.#changed(this.#state)
+  }
+
+  commit({ incarnation }: DatabaseRecord): void {
+    this.#committed(shardOf(incarnation), true, false)
+  }
+}
+
+function stateWith(databases: readonly DatabaseRecord[]): ClusterState {
+  return {
+    clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(databases.map(each => [each.name, each])),
+  }
+}
+
+function shardOf(incarnation: string): Parameters<CommitListener>[0] {
+  return { incarnation, range: shardRanges(1)[0]! }
+}
+
+function row(id: string, incarnation: string): { readonly id: string; readonly body: Buffer } {
+  return { id, body: Buffer.from(JSON.stringify({ incarnation })) }
+}
+
+describe('the recording of database events', () => {
+  it('watches the writes that it leaves to others, also when it began while an earlier one watched its', async () => {
+    const db = database('db', 'one')
+    const recorder = new Recorder('b', [db, database('_global_changes', 'first')])
+    const updates = (): string[] => recorder.written.filter(each => each.includes('updated'))
+    await recorder.clock.advance(recordedMs)
+    recorder.commit(db)
+    await recorder.clock.advance(100)
+    recorder.become([db])
+    recorder.become([db, database('_global_changes', 'second')])
+    await recorder.clock.advance(10)
+    recorder.commit(db)
+    await recorder.clock.advance(2000)
+    expect(updates()).to.deep.equal([])
+    recorder.linked = ['b']
+    await recorder.clock.advance(2000)
+    expect(updates()).to.deep.equal(['second updated:db'])
+    await recorder.events.stop()
+  })
+
+  it('records an event again that another node has recorded at the same time', async () => {
+    const db = database('db', 'one')
+    const recorder = new Recorder('a', [db, database('_global_changes', 'log')])
+    recorder.conflicts.add('updated:db')
+    await recorder.clock.advance(recordedMs)
+    recorder.commit(db)
+    await recorder.clock.advance(recordedMs)
+    expect(recorder.conflicts.size).to.equal(0)
+    expect(recorder.written.filter(each => each.includes('updated'))).to.deep.equal(['log updated:db'])
+    await recorder.events.stop()
   })
 
   it('records what it has missed: databases that are gone or were created again, or have documents', async () => {
-    const clock = new ManualClock()
-    const kept = database('kept', 'one')
-    const records = [kept, database('again', 'second'), database('new', 'two'), database('_global_changes', 'log')]
-    const state: ClusterState = {
-      clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(records.map(each => [each.name, each])),
-    }
-    const row = (id: string, incarnation: string) => ({ id, body: Buffer.from(JSON.stringify({ incarnation })) })
-    const rows = [
-      row('created:again', 'first'), row('created:gone', 'lost'), row('created:kept', 'one'),
-      row('created:recorded', 'x'), row('deleted:recorded', 'x'), row('updated:older', 'y'),
+    const databases = [
+      database('kept', 'one'), database('again', 'second'), database('new', 'two'), database('_global_changes', 'log'),
     ]
-    const written: string[] = []
-    const info = { documentCount: 1, deletedCount: 0 }
-    const events = new DatabaseEvents({
-      runtime: { clock, log },
-      control: { node: 'a', state: () => state, connectedNodes: () => ['a'], onChange: () => () => {} },
-      local: {
-        shards: () => ['one', 'unknown'].map(incarnation => ({ incarnation, range: kept.shards[0]!.range })),
-        replica: () => ({ upkeep: { replicaInfo: async () => info } }), onCommit: () => () => {},
-      },
-      coordinator: {
-        listDocuments: async () => ({ rows: [rows] }),
-        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) =>
-          ids.map(id => {
-            const incarnation = { 'created:new': 'two', 'created:again': 'first' }[id]
-            return incarnation === undefined
-              ? null
-              : { ...row(id, incarnation), leaves: [{ revision: '1-x', deleted: false }] }
-          }),
-        updateDocuments: async (_db: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
-          written.push(...writes.map(({ id }) => id))
-          return writes.map(() => ({ kind: 'written' }))
-        },
-      },
-      enabled: () => true, replicas: () => 1,
-    } as unknown as DatabaseEventsParts)
-    events.start()
-    await clock.advance(3000)
-    expect(written.toSorted(), 'another node has recorded created:new meanwhile').to.deep.equal(
-      ['created:again', 'deleted:again', 'deleted:gone', 'updated:kept'],
+    const recorder = new Recorder('a', databases, ['a'], ['one', 'unknown'])
+    for (const [id, incarnation] of [
+      ['created:again', 'first'], ['created:gone', 'lost'], ['created:kept', 'one'], ['created:recorded', 'x'],
+      ['deleted:recorded', 'x'], ['updated:older', 'y'],
+    ] as const) recorder.stored.set(id, incarnation)
+    recorder.storedMeanwhile.set('created:new', 'two')
+    await recorder.clock.advance(recordedMs)
+    expect(recorder.written.toSorted(), 'another node has recorded created:new meanwhile').to.deep.equal(
+      ['log created:again', 'log deleted:again', 'log deleted:gone', 'log updated:kept'],
     )
-    await events.stop()
+    await recorder.events.stop()
   })
 
   it('goes on when a database is deleted right after a write', async () => {
-    const clock = new ManualClock()
     const [db, events] = [database('db', 'one'), database('_global_changes', 'log')]
-    const stateWith = (...records: readonly DatabaseRecord[]): ClusterState => ({
-      clusterId: 'c', index: 1, nodes: {}, settings: {}, databases: new Map(records.map(each => [each.name, each])),
-    })
-    let state = stateWith(db, events)
-    let changed: (state: ClusterState) => void = () => {}
-    let committed: CommitListener = () => {}
-    const written: string[] = []
-    const recorder = new DatabaseEvents({
-      runtime: { clock, log },
-      control: {
-        node: 'a', state: () => state, connectedNodes: () => ['a', 'b'],
-        onChange: (listener: typeof changed) => { changed = listener; return () => {} },
-      },
-      local: {
-        shards: () => [], replica: () => undefined,
-        onCommit: (listener: CommitListener) => { committed = listener; return () => {} },
-      },
-      coordinator: {
-        listDocuments: async () => ({ rows: [] }),
-        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(() => null),
-        updateDocuments: async (_db: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
-          written.push(...writes.map(({ id }) => id))
-          return writes.map(() => ({ kind: 'written' }))
-        },
-      },
-      enabled: () => true, replicas: () => 2,
-    } as unknown as DatabaseEventsParts)
-    recorder.start()
-    await clock.advance(3000)
-    written.length = 0
-    committed({ incarnation: 'one', range: db.shards[0]!.range }, true, false)
-    state = stateWith(events)
-    changed(state)
-    await clock.advance(3000)
-    expect(written).to.include('deleted:db')
-    await recorder.stop()
+    const recorder = new Recorder('a', [db, events])
+    await recorder.clock.advance(recordedMs)
+    recorder.written.length = 0
+    recorder.commit(db)
+    recorder.become([events])
+    await recorder.clock.advance(recordedMs)
+    expect(recorder.written).to.include('log deleted:db')
+    await recorder.events.stop()
   })
 })
