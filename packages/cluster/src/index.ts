@@ -46,7 +46,7 @@ export type { RaftDriverOptions } from './consensus/raft-driver.ts'
 export { DatabaseEvents } from './database-events/database-events.ts'
 export { databaseEventsDeclarations } from './database-events/database-events-options.ts'
 export type { DatabaseEventsParts } from './database-events/database-events.ts'
-export { parseEventId } from './database-events/event-document.ts'
+export { eventsDatabase, parseEventId } from './database-events/event-document.ts'
 export type { DatabaseEvent } from './database-events/event-document.ts'
 export {
   accountBytesMax, hashTextLengthMax, hasUserDocuments, userDocumentRefusal, userIdPrefix, userNameBytesMax,

@@ -15,7 +15,7 @@ export type { IndexedReplica, KeyKind } from '@sectional/shard'
 // These are the types of the metadata that `Node.control` returns.
 export {
   activeReplicas, controlStoreName, DamagedControlStoreError, defaultControlPlaneOptions, defaultRaftDriverOptions,
-  majority, RaftStorage,
+  eventsDatabase, majority, RaftStorage,
 } from '@sectional/cluster'
 export type {
   ClusterState, ControlPlane, ControlPlaneNode, DatabaseRecord, RaftDriverOptions, ShardRecord,

@@ -245,6 +245,9 @@ async function brokenReview(contest: Contest): Promise<Findings> {
     () => { for (const other of others) world.kill(decider, other) },
   ])
   const findings: string[] = []
+  // What has broken is put right after the course, so nothing may break later.
+  let isOver = false
+  const breakNow = (): void => { if (!isOver) breaks() }
   for (const [id, first] of documents) {
     const replicas = [standIn, third].map(number => world.moments.replicaOf(world.node(number), shard))
     if (!node.running || node.paused || replicas.includes(undefined)) break
@@ -259,12 +262,13 @@ async function brokenReview(contest: Contest): Promise<Findings> {
       outcome: 'done', parent: first, content: 'copied', deleted: false, revision: parent, grafted: true,
       ancestors: [first], exclusive: false, kept: true, copies: 0,
     })
-    const fail = (): void => { world.queue.schedule(dice.between(0, examinedMs), 'the decider fails', breaks) }
+    const fail = (): void => { world.queue.schedule(dice.between(0, examinedMs), 'the decider fails', breakNow) }
     world.moments.onceDecided(node, fail, 'conflict')
     const { status } = await edit(contest, third, id, parent, 'after the copy')
     if (status === 409) findings.push(`an edit of ${id} ${parent}, which nobody else has edited, was answered 409`)
     world.moments.cancel()
   }
+  isOver = true
   return findings
 }
 

@@ -1,4 +1,4 @@
-import { activeReplicas } from '@sectional/server'
+import { activeReplicas, eventsDatabase } from '@sectional/server'
 import { documentHash, rangeContains } from '@sectional/core'
 import type { Findings } from '../checkers/final-state.ts'
 import type { SimulatedNode } from '../world/simulated-node.ts'
@@ -14,7 +14,6 @@ const slowMs = 350
 const toldMsMax = 15_000
 const pollMs = 5
 const idAttempts = 400
-const eventsDatabase = '_global_changes'
 
 /**
  * Two nodes record writes to one database, each those of its own shard. The second one records a write while the record
