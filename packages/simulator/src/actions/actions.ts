@@ -3,7 +3,7 @@ import { attachmentActions } from './attachment-actions.ts'
 import { bulkActions, bulkReadActions } from './bulk-actions.ts'
 import { databaseActions, lookActions } from './database-actions.ts'
 import { documentActions } from './document-actions.ts'
-import { findActions } from './find-actions.ts'
+import { findActions, findOwnActions } from './find-actions.ts'
 import { localDocumentActions, manyLocalDocumentsActions } from './local-document-actions.ts'
 import { optionActions } from './option-actions.ts'
 import { cutOffPurgeActions, purgeActions } from './purge-actions.ts'
@@ -29,4 +29,5 @@ export const actions: readonly SwarmAction[] = [
   ...lookActions,
   ...manyLocalDocumentsActions,
   ...bulkReadActions,
+  ...findOwnActions,
 ]

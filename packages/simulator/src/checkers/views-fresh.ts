@@ -12,8 +12,9 @@ import { PurgeRecords } from './purge-records.ts'
 const sameProcessMs = 30_000
 
 /**
- * Without faults, a query with update=true sees every write and every purge that the same node acknowledged before it
- * began, whichever quorum they asked for. (During faults, replicas that have confirmed a write may be unreachable.)
+ * Without faults, a query of a view with update=true, or by selector, sees every write and every purge that the same
+ * node acknowledged before it began, whichever quorum they asked for. (During faults, replicas that have confirmed a
+ * write may be unreachable.)
  */
 export function viewsFresh({ databases, operations }: FinalState): Findings {
   const purges = new PurgeRecords(operations)

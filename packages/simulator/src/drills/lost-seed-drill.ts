@@ -44,12 +44,12 @@ export async function lostSeedDrill(context: DrillContext): Promise<Findings> {
  */
 async function whileLeadersChange({ database, disks, number, others, world }: DrillContext): Promise<void> {
   const nodes = others.map(other => world.node(other))
-  const leaderOf = (): SimulatedNode | undefined => world.leader(nodes)
-  await world.eventually('a leader', leaderMsMax, async () => leaderOf() === undefined ? 'none yet' : null)
-  const [lost, leader] = [world.node(number), leaderOf()!]
+  await world.eventually('a leader', leaderMsMax, async () => world.leader(nodes) === undefined ? 'none yet' : null)
+  const [lost, leader] = [world.node(number), world.leader(nodes)!]
+  // The drilled database may have no replica on this node.
   const hasForgotten = (node: SimulatedNode): boolean =>
-    node.inside?.control.state()?.databases.get(database)?.shards.some(({ replicas }) =>
-      replicas.some(replica => replica.node === lost.name && replica.filling)) ?? false
+    [...node.inside?.control.state()?.databases.values() ?? []].some(({ shards }) => shards.some(({ replicas }) =>
+      replicas.some(replica => replica.node === lost.name && replica.filling)))
   disks.of(leader).slowMs = slowMs
   await world.start(number)
   const endMs = world.nowMs + forgottenMsMax
@@ -68,7 +68,8 @@ async function whileLeadersChange({ database, disks, number, others, world }: Dr
     world.crash(number)
     void world.start(number)
   })
-  await world.eventually('another leader', leaderMsMax, async () => leaderOf() === undefined ? 'none yet' : null)
+  // The node may be a voter again, and lead, when it was not seen that its disk was forgotten.
+  await world.eventually('another leader', leaderMsMax, async () => world.leader() === undefined ? 'none yet' : null)
   await world.sleep(slowMs)
   world.moments.cancel()
   await Promise.all(changes)
