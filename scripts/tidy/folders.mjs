@@ -150,7 +150,7 @@ export const folders = {
     'checkers': ['history', 'views', 'workload', 'world'],
     'actions': ['checkers', 'plan', 'views', 'workload', 'world'],
     'faults': ['checkers', 'plan', 'world'],
-    'drills': ['checkers', 'faults', 'history', 'models', 'world'],
+    'drills': ['checkers', 'faults', 'history', 'models', 'views', 'world'],
     'swarm': ['actions', 'checkers', 'drills', 'faults', 'history', 'links', 'models', 'plan', 'workload', 'world'],
     'minimiser': ['swarm'],
     'scenarios': ['world'],

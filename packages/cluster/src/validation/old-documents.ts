@@ -6,9 +6,10 @@ import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { fetchRevisions, readDocument } from '../documents/document-read.ts'
 import type { DocumentRead } from '../documents/document-read.ts'
 import { errorOutcome } from '../documents/write-outcome.ts'
+import { majority } from '../quorum/majority.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
-import { askOne, collectReplies } from '../shard-calls/reply-collection.ts'
+import { askOne } from '../shard-calls/reply-collection.ts'
 import { oldDocument } from './validation-arguments.ts'
 
 /** The document that a write replaces. */
@@ -50,8 +51,8 @@ export async function parentsOf(
       const parents = await openFirst(scope, place, requests, call)
       for (const index of indexes.slice(parents.length)) results[index] = later
       await mapBounded([...parents.entries()], searchesTogether, async ([i, parent]) => {
-        const found = parent.kind === 'found' ? shown(parent) : await searchAll(scope, place, requests[i]!, call)
-        results[indexes[i]!] = found
+        const index = indexes[i]!
+        results[index] = parent.kind === 'found' ? shown(parent) : await searchAll(scope, place, writes[index]!, call)
       })
     } catch (error) {
       for (const index of indexes) results[index] = failed(error)
@@ -69,18 +70,18 @@ async function openFirst(
 }
 
 /**
- * Asks all replicas for a parent that one replica lacks. When none of them has it, either it was replaced and its body
- * dropped, or it never existed. When some do not answer, a decider might know it and accept the edit unvalidated.
+ * Asks all replicas for a parent that one replica lacks. When a majority lacks it, and none of those that answer has
+ * it, either it was replaced and its body dropped, or it never existed. When fewer answer, it may be on the other side
+ * of a network partition.
  */
 async function searchAll(
-  scope: CoordinatorScope, place: ShardPlace, request: OpenRevisionsRequest, call: CallContext,
+  scope: CoordinatorScope, place: ShardPlace, { id, parent }: DocumentWrite, call: CallContext,
 ): Promise<OldDocument> {
-  const { replies, met } = await collectReplies(
-    scope, place, place.activeCount, ({ replica }) => replica.openRevisions([request], call),
-  )
-  const found = replies.map(({ value }) => value[0]?.[0]).find(revision => revision?.kind === 'found')
-  if (found !== undefined) return shown(found)
-  return met ? conflict : { kind: 'refused', outcome: errorOutcome(unavailable()) }
+  const readers = scope.access.readers(place)
+  const { opened: [found], answered } = await fetchRevisions(scope, readers, id, [parent!], readers.length, call)
+  if (found?.kind === 'found') return shown(found)
+  const isCertain = answered >= majority(place.activeCount)
+  return isCertain ? conflict : { kind: 'refused', outcome: errorOutcome(unavailable()) }
 }
 
 /** Opens the documents that revisions with their history replace. */

@@ -177,6 +177,14 @@ describe('the validation of writes', () => {
     expect(outcome).to.include({ kind: 'error', status: 503 })
   })
 
+  it('answers 409 when a majority lacks the parent, although one replica does not answer', async () => {
+    const world = await ValidatedWorld.create(refuseBad)
+    const first = await world.put('x', null, { n: 1 })
+    world.isolate('b')
+    const outcomes = await world.update([edit('x', '7-' + 'f'.repeat(32), {}), edit('x', first, { bad: 1 })])
+    expect(outcomes).to.deep.equal([{ kind: 'conflict' }, forbidden('bad 1')])
+  })
+
   it('does not validate design documents, nor writes of the node itself', async () => {
     const world = await ValidatedWorld.create('() => { throw { forbidden: "nothing gets in" } }')
     await world.design('w', '() => {}')

@@ -11,6 +11,8 @@ const drawnSelectors = 3
 /** Documents of one page of a query with bookmarks. */
 const pageMin = 3
 const pageMax = 20
+/** Probability that a query asks two replicas of each range for each document. */
+const quorumChance = 0.3
 /** More documents than a database of the swarm has. */
 const limit = 10_000
 
@@ -50,9 +52,10 @@ export async function findsExact(
           + `${JSON.stringify(found ?? body)}, not ${JSON.stringify(expected)}`)
       }
       if (at < selectors.length - 1) continue
-      const paged = await findInPages(world, dice, attempts, node, database, { selector, fields: ['_id'] })
+      const query = { selector, fields: ['_id'], ...(dice.chance(quorumChance) && { r: 2 }) }
+      const paged = await findInPages(world, dice, attempts, node, database, query)
       if (paged === undefined || JSON.stringify(paged.toSorted()) === JSON.stringify(expected)) continue
-      findings.push(`the pages of ${database}/_find ${JSON.stringify(selector)} through node ${node} have `
+      findings.push(`the pages of ${database}/_find ${JSON.stringify(query)} through node ${node} have `
         + `${JSON.stringify(paged)}, not ${JSON.stringify(expected)}`)
     }
   }

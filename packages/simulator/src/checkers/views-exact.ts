@@ -68,7 +68,8 @@ function answerDifference(
 
 /**
  * The index of every view, and every index of Mango, has on every replica the rows and reductions that the replica's
- * own documents have, after it was brought up to date. The indexes of all replicas of a range have the same version.
+ * own documents have, after it was brought up to date, and no call waits for it any more. The indexes of all replicas
+ * of a range have the same version.
  */
 export async function indexesExact(
   world: World, dice: Dice, databases: ReadonlyMap<string, FinalDatabase>, attempts: number,
@@ -92,6 +93,7 @@ export async function indexesExact(
           return wholeDifference(found, expected)
             ?? await partsDifference(reading, dice, replica, used, expected, incarnation)
             ?? (version === other ? null : `has version ${version}, and another replica has ${other}`)
+            ?? await reading.waitingProblem(replica, used.definition)
         })
         if (problem !== null) findings.push(`${used.design}/${used.name} on ${name}, ${range} ${problem}`)
       }

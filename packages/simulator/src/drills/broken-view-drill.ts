@@ -15,7 +15,7 @@ const map = 'function (doc) { emit(doc.key, doc.pad) }'
 /**
  * A database has two replicas, on other nodes than the reader's. One has missed an edit that moves the row of a
  * document. A view loses the replica that it is read from between two pages. The answer breaks off, or it shows each
- * document once.
+ * document once that it does not skip.
  */
 export async function brokenViewDrill({ dice, disks, world }: DrillContext): Promise<Findings> {
   const name = `view${dice.seed()}`
@@ -47,21 +47,23 @@ export async function brokenViewDrill({ dice, disks, world }: DrillContext): Pro
       revisions.set(id!, edited.body?.rev)
       await world.send(reader.number, 'GET', `${view}?limit=1`)
       const crashes = dice.chance(0.5)
+      const skip = dice.chance(0.3) ? 1 : 0
       world.moments.onceIndexPaged(async node => {
         await world.sleep(arrivedMs)
         if (crashes) world.crash(node.number)
         else world.kill(reader.number, node.number)
       })
-      const { body, kind, status } = await world.send(reader.number, 'GET', `${view}?update=${dice.chance(0.5)}`)
+      const query = `?update=${dice.chance(0.5)}&skip=${skip}`
+      const { body, kind, status } = await world.send(reader.number, 'GET', view + query)
       world.moments.cancel()
       Object.assign(trouble, { full: false, store: undefined })
       for (const { number, running } of world.nodes) if (!running) await world.start(number)
       await world.allReady()
       if (kind !== 'answered' || status !== 200 || !Array.isArray(body?.rows)) continue
       const shown = body.rows.map((row: { readonly id: string }) => row.id).toSorted()
-      if (String(shown) === String(ids)) continue
+      if (shown.length === documents - skip && new Set(shown).size === shown.length) continue
       findings.push(`a view of ${name} through ${reader.name}, of which a replica failed between two pages, shows `
-        + `${shown.join(', ')}, not ${ids.join(', ')}`)
+        + `${shown.join(', ')} of ${ids.join(', ')} without the first ${skip}`)
     }
   }
   await deleteEverywhere(world, setter, name)

@@ -18,7 +18,9 @@ import { localDocumentDrill } from './local-document-drill.ts'
 import { lostPieceDrill } from './lost-piece-drill.ts'
 import { lostRecorderDrill } from './lost-recorder-drill.ts'
 import { lostSeedDrill } from './lost-seed-drill.ts'
+import { manyDocumentsDrill } from './many-documents-drill.ts'
 import { mapChangeDrill } from './map-change-drill.ts'
+import { missingNodeDrill } from './missing-node-drill.ts'
 import { lostWritesDrill, olderDiskDrill } from './older-disk-drill.ts'
 import { promisedDeletionDrill } from './promised-deletion-drill.ts'
 import { readRepairDrill } from './read-repair-drill.ts'
@@ -50,7 +52,7 @@ export const drills: Readonly<Record<string, Drill>> = {
   'dropped-cleared': droppedShardsDrill, 'late-rules': lateRulesDrill,
   'purges-unseen': unseenPurgesDrill, 'metadata-arrives': lostPieceDrill,
   'source-removed': removedSourceDrill, 'recovered-alone': recoveryDrill, 'events-told': staleEventDrill,
-  'broken-view': brokenViewDrill,
+  'broken-view': brokenViewDrill, 'parts-exact': manyDocumentsDrill, 'served-without-one': missingNodeDrill,
   // It must be the last one: checkpoints are false afterwards.
   'digests-compared': falseCheckpointDrill,
 }

@@ -1,4 +1,6 @@
 import type { Findings } from '../checkers/final-state.ts'
+import type { Dice } from '../world/dice.ts'
+import type { World } from '../world/world.ts'
 import { DrillDocuments, getAtRest } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 
@@ -9,6 +11,11 @@ export async function listPartsDrill(context: DrillContext): Promise<Findings> {
   const { database, dice, world } = context
   await new DrillDocuments(context).make()
   await world.converge(database)
+  return listParts(world, dice, database)
+}
+
+/** Compares drawn parts of the list of a database at rest with the whole list. */
+export async function listParts(world: World, dice: Dice, database: string): Promise<Findings> {
   const { body: whole, status } = await getAtRest(world, 1, `/${database}/_all_docs`)
   if (status !== 200) return []
   const ids: readonly string[] = whole.rows.map(({ id }: { readonly id: string }) => id)

@@ -34,6 +34,12 @@ export class IndexReading {
     }
   }
 
+  /** Returns null unless calls wait for the index. */
+  async waitingProblem(replica: IndexReplica, definition: IndexDefinition): Promise<string | null> {
+    const { waiting } = await replica.indexInfo(indexId(definition), call)
+    return waiting === 0 ? null : `has ${waiting} calls that wait for it at rest`
+  }
+
   async scan(replica: IndexReplica, definition: IndexDefinition, query: SwarmQuery): Promise<ReadRows> {
     const heads: IndexHead[] = []
     const rows: NaiveRow[] = []
