@@ -91,7 +91,7 @@ export const folders = {
     'views': ['contracts', 'control', 'replicas', 'shard-calls'],
     'find': ['contracts', 'control', 'replicas', 'shard-calls', 'views'],
     'design-documents': ['contracts', 'control', 'replicas', 'shard-calls'],
-    'validation': ['contracts', 'control', 'documents', 'replicas', 'shard-calls'],
+    'validation': ['contracts', 'control', 'documents', 'quorum', 'replicas', 'shard-calls'],
     'coordinator': [
       'attachments', 'contracts', 'control', 'documents', 'feeds', 'quorum', 'replicas', 'shard-calls', 'validation',
     ],
