@@ -14,8 +14,8 @@ const arrivedMs = 300
 const map = 'function (doc) { emit(doc.key, doc.pad) }'
 
 /**
- * A database has two replicas, on other nodes than the reader's. Often one has missed an edit that moves the row
- * of a document. A view loses the replica that it is read from between two pages. The answer breaks off, or it shows each
+ * A database has two replicas, on other nodes than the reader's. Often one has missed an edit that moves the row of a
+ * document. A view loses the replica that it is read from between two pages. The answer breaks off, or it shows each
  * document once that it does not skip.
  */
 export async function brokenViewDrill({ dice, disks, world }: DrillContext): Promise<Findings> {

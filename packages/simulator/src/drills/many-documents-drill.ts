@@ -3,7 +3,7 @@ import type { Findings } from '../checkers/final-state.ts'
 import { readReplicas } from '../checkers/disk-contents.ts'
 import { findsExact } from '../checkers/finds-exact.ts'
 import { viewsExact } from '../checkers/views-exact.ts'
-import { indexSourceOf, swarmIndexes } from '../views/swarm-indexes.ts'
+import { indexSourceOf, pairedIndexes, swarmIndexes } from '../views/swarm-indexes.ts'
 import { sourceOf, swarmViews } from '../views/view-functions.ts'
 import type { Dice } from '../world/dice.ts'
 import { deleteEverywhere } from './drill.ts'
@@ -11,13 +11,16 @@ import type { DrillContext } from './drill.ts'
 import { listParts } from './list-parts-drill.ts'
 
 /** Indexes are read in runs of some 64 rows, and documents in pages of at most 128. */
-const documents = 200
+const documents = 160
 const shardsMax = 3
 /** Probability that a document has the value that most documents have. */
 const commonChance = 0.5
 const padChance = 0.8
 const deletedChance = 0.25
 const editedChance = 0.25
+/** Views and indexes of the database, each. */
+const definitionsDrawn = 3
+const pairChance = 0.5
 /** Names of views and indexes, in their order. */
 const letters = 'abcdefghij'
 
@@ -38,7 +41,7 @@ export async function manyDocumentsDrill({ dice, world }: DrillContext): Promise
   }
   const bodies = Array.from({ length: documents }, () => drawBody(dice))
   const written = await write(bodies.map((body, index) => ({ _id: `d${index}`, ...body })))
-  await write([...written.flatMap(row => nextRevision(dice, row)), ...designDocuments()])
+  await write([...written.flatMap(row => nextRevision(dice, row)), ...designDocuments(dice)])
   await world.converge(name)
   const record = world.node(through).inside!.control.state()!.databases.get(name)!
   const databases = new Map([[name, finalDatabase(record, await readReplicas(world.nodes, record))]])
@@ -63,10 +66,11 @@ function nextRevision(dice: Dice, { id, rev }: Row): object[] {
   return dice.chance(editedChance) ? [{ ...next, ...drawBody(dice) }] : []
 }
 
-function designDocuments(): object[] {
+function designDocuments(dice: Dice): object[] {
+  const indexes = dice.chance(pairChance) ? pairedIndexes : dice.sample(swarmIndexes, definitionsDrawn)
   return [
-    { _id: '_design/views', views: named(swarmViews.map(sourceOf)) },
-    { _id: '_design/indexes', language: 'query', views: named(swarmIndexes.map(indexSourceOf)) },
+    { _id: '_design/views', views: named(dice.sample(swarmViews, definitionsDrawn).map(sourceOf)) },
+    { _id: '_design/indexes', language: 'query', views: named(indexes.map(indexSourceOf)) },
   ]
 }
 
