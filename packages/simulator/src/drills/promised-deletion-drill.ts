@@ -3,10 +3,10 @@ import { deleteAtRest } from './drill.ts'
 import type { DrillContext } from './drill.ts'
 
 const waitingMs = 5000
-const pollMs = 20
-const attempts = 20
+const pollMs = 5
+const attempts = 80
 const replacedChance = 0.4
-const shownMsMax = 60_000
+const knownMsMax = 60_000
 
 /**
  * A node that is cut off promises to delete a database. The name is free for the node's next request to create it, also
@@ -41,31 +41,25 @@ export async function promisedDeletionDrill(context: DrillContext): Promise<Find
   return findings
 }
 
+/** While a node is cut off and has promised to delete a database, the others delete it and create it anew. */
 async function replacedDatabase({ dice, number, others, world }: DrillContext): Promise<Findings> {
-  const name = `drill${dice.seed()}`
+  const path = `/drill${dice.seed()}`
   const options = '?q=1&n=1'
-  const node = world.node(number)
-  const incarnationOf = (of: number): string | undefined =>
-    world.node(of).inside?.control.state()?.databases.get(name)?.incarnation
-  const findings: string[] = []
-  const created = await world.send(number, 'PUT', `/${name}${options}`)
+  const through = others[0]!
+  const created = await world.send(number, 'PUT', path + options)
   if (created.status !== 201) return []
   world.partition([number], others)
-  await world.send(number, 'DELETE', `/${name}`)
-  const through = others[0]!
-  await deleteAtRest(world, through, `/${name}`)
-  const again = await world.send(through, 'PUT', `/${name}${options}`)
-  const successor = incarnationOf(through)
+  await world.send(number, 'DELETE', path)
+  await deleteAtRest(world, through, path)
+  const again = await world.send(through, 'PUT', path + options)
+  const decided = world.node(through).inside?.control.state()?.index ?? 0
+  const isKnown = (): boolean => (world.node(number).inside?.control.state()?.index ?? 0) >= decided
   world.heal()
-  for (const endMs = world.nowMs + shownMsMax; again.status === 201 && world.nowMs < endMs; await world.sleep(pollMs)) {
-    if (successor === undefined || incarnationOf(number) !== successor) continue
-    const { status } = await world.send(number, 'GET', `/${name}`)
-    if (status === 200) break
-    if (status !== 404) continue
-    findings.push(`${node.name} answers 404 for /${name}, of which it knows incarnation ${successor}`)
-    break
-  }
+  for (const endMs = world.nowMs + knownMsMax; !isKnown() && world.nowMs < endMs;) await world.sleep(pollMs)
+  const { status } = await world.send(number, 'GET', path)
+  const findings = again.status === 201 && isKnown() && status === 404
+    ? [`node ${number} answers 404 for ${path}, which was created anew before, as the node knows`] : []
   await world.allReady()
-  await deleteAtRest(world, through, `/${name}`)
+  await deleteAtRest(world, through, path)
   return findings
 }

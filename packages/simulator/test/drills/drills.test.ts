@@ -35,7 +35,8 @@ async function findings(drill: string, seed: number, planted?: string): Promise<
 
 /** Drills with large or many documents take longer. */
 function seedsOf(drill: string): number {
-  return ['branches-limited', 'broken-list', 'copied-completely', 'map-change'].includes(drill) ? 6 : 16
+  const large = ['branches-limited', 'broken-list', 'broken-view', 'copied-completely', 'map-change', 'parts-exact']
+  return large.includes(drill) ? 6 : 16
 }
 
 describe('drills', function () {
