@@ -50,7 +50,7 @@ export async function brokenViewDrill({ dice, disks, world }: DrillContext): Pro
         await world.send(reader.number, 'GET', `${view}?limit=1`)
       }
       const crashes = dice.chance(0.5)
-      const skip = dice.chance(0.3) ? 1 : 0
+      const skip = dice.integer(0, 1)
       world.moments.onceIndexPaged(async node => {
         await world.sleep(arrivedMs)
         if (crashes) world.crash(node.number)
