@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import { DatabaseMap, type ClusterState, type DatabaseRecord } from '@sectional/cluster'
+import { ReplicaError } from '@sectional/core'
+import type { ShardId } from '@sectional/core'
 import { createMemoryRuntime, ManualClock } from '@sectional/runtime'
 import { ShardHost } from '@sectional/shard'
 import { HostedReplicas } from '../src/hosting/hosted-replicas.ts'
@@ -113,6 +115,83 @@ describe('the replicas of a node', () => {
     metadata.set(DatabaseMap.from([database('first')]))
     await clock.advance(0)
     expect([names(), damaged]).to.deep.equal([['first'], []])
+  })
+
+  describe('that a call has created', () => {
+    const shard: ShardId = { incarnation: 'of short', range: whole }
+    const call = { timeoutMs: 1000 }
+    let slow: PromiseWithResolvers<void>
+    let create: ShardHost['create']
+
+    /** Starts with one database. The creation of its replica, and so the reconciliation, waits for `slow`. */
+    beforeEach(async () => {
+      slow = Promise.withResolvers<void>()
+      create = host.create.bind(host)
+      host.create = async (wanted, partitioned) => {
+        if (wanted.incarnation === 'of slow') await slow.promise
+        return create(wanted, partitioned)
+      }
+      hosted.start(metadata)
+      await clock.advance(0)
+      metadata.set(DatabaseMap.from([database('slow')]))
+      await clock.advance(0)
+    })
+
+    function createShort(): void { metadata.set(DatabaseMap.of(metadata.databases).with(database('short'))) }
+    function deleteShort(): void { metadata.set(DatabaseMap.of(metadata.databases).without('short')) }
+
+    it('are dropped when their database is deleted before an earlier reconciliation has ended', async () => {
+      createShort()
+      await hosted.planned(shard)!.upkeep.replicaInfo(call)
+      deleteShort()
+      slow.resolve()
+      await clock.advance(0)
+      expect(names()).to.deep.equal(['slow'])
+    })
+
+    it('are dropped when the call runs after the deletion', async () => {
+      createShort()
+      const replica = hosted.planned(shard)!
+      deleteShort()
+      slow.resolve()
+      await clock.advance(0)
+      await replica.upkeep.replicaInfo(call).catch(() => undefined)
+      await clock.advance(0)
+      expect(names()).to.deep.equal(['slow'])
+    })
+
+    it('are dropped when the database is deleted while the replica is created for its indexes', async () => {
+      const storing = Promise.withResolvers<void>()
+      host.create = async (wanted, partitioned) => {
+        if (wanted.incarnation === 'of short') await storing.promise
+        return create(wanted, partitioned)
+      }
+      createShort()
+      // The index is not there, so the call is refused, but it creates the replica first.
+      const rows = hosted.indexesOrAbsent(shard).scanIndex(undefined as never, call)[Symbol.asyncIterator]()
+      const answer = rows.next().catch(() => undefined)
+      deleteShort()
+      slow.resolve()
+      await clock.advance(0)
+      storing.resolve()
+      await answer
+      await clock.advance(0)
+      expect(names()).to.deep.equal(['slow'])
+    })
+
+    it('are dropped, later, when the call failed after the replica was on the disk', async () => {
+      host.create = async (wanted, partitioned) => {
+        await create(wanted, partitioned)
+        if (wanted.incarnation === 'of short') throw new ReplicaError('overloaded', 'too many calls')
+        return await slow.promise as never
+      }
+      createShort()
+      await hosted.planned(shard)!.upkeep.replicaInfo(call).catch(() => undefined)
+      deleteShort()
+      slow.resolve()
+      await clock.advance(2000)
+      expect(names()).to.deep.equal(['slow'])
+    })
   })
 
   it('are created at a later attempt when the first one fails', async () => {

@@ -54,8 +54,8 @@ export class HostedReplicas implements LocalReplicas {
    */
   #lookedForMissing = false
   /**
-   * The shards to be compared with the metadata, by key: those that changed in the metadata, and those whose change
-   * failed.
+   * The shards to be compared with the metadata, by key: those that changed in the metadata, those whose replica a call
+   * has created, and those whose change failed.
    */
   readonly #unsettled = new Map<string, ShardId>()
   /** The databases of the last metadata state whose changes were added to `#unsettled`. */
@@ -101,7 +101,7 @@ export class HostedReplicas implements LocalReplicas {
   planned(shard: ShardId): ShardReplica | undefined {
     const engine = this.replica(shard)
     if (engine !== undefined || this.#stopped || this.#plannedFor(shard) === undefined) return engine
-    return this.#shown(shard, new PendingReplica(() => this.#create(shard)))
+    return this.#shown(shard, new PendingReplica(() => this.#createForCall(shard)))
   }
 
   #shown(shard: ShardId, replica: ShardReplica): ShardReplica {
@@ -123,7 +123,7 @@ export class HostedReplicas implements LocalReplicas {
     const { host } = this.#parts
     return new PendingIndexes(async creates => {
       if (host.replica(shard) === undefined && !this.#stopped && this.#plannedFor(shard) !== undefined) {
-        await this.#create(shard)
+        await this.#createForCall(shard)
       }
       return await host.indexes(shard, creates)
     })
@@ -199,6 +199,24 @@ export class HostedReplicas implements LocalReplicas {
     return this.#parts.host.create(shard, this.#plannedFor(shard)?.partitioned ?? false)
   }
 
+  /**
+   * Creates a replica for a call, and then compares its shard with the metadata. A pass may have missed the database
+   * that has the shard, or not have found the replica yet, when the database was deleted.
+   */
+  async #createForCall(shard: ShardId): Promise<ShardReplica> {
+    let isCreated = false
+    try {
+      const replica = await this.#create(shard)
+      isCreated = true
+      return replica
+    } finally {
+      // Also after a failure, because the replica may be on the disk.
+      this.#unsettled.set(shardKey(shard), shard)
+      if (isCreated) this.#reconciliation.request()
+      else this.#reconcileLater()
+    }
+  }
+
   #drop(shard: ShardId): Promise<void> {
     this.#catchingUp.delete(shardKey(shard))
     return this.#parts.host.drop(shard)
@@ -207,9 +225,15 @@ export class HostedReplicas implements LocalReplicas {
   async #reconcile(): Promise<void> {
     if (this.#stopped) return
     const settled = await this.#pass()
-    if (settled || this.#stopped) return
-    this.#retry?.cancel()
-    this.#retry = this.#parts.clock.setTimer(retryMs, () => this.#reconciliation.request())
+    if (!settled) this.#reconcileLater()
+  }
+
+  #reconcileLater(): void {
+    if (this.#stopped) return
+    this.#retry ??= this.#parts.clock.setTimer(retryMs, () => {
+      this.#retry = undefined
+      this.#reconciliation.request()
+    })
   }
 
   /** Applies what has changed in the metadata. Resolves with whether nothing remains to be done. */
@@ -231,8 +255,8 @@ export class HostedReplicas implements LocalReplicas {
     for (const [key, shard] of this.#unsettled) {
       const planned = databaseOn(node, state, shard) !== undefined
       if (planned === host.hosts(shard)) this.#unsettled.delete(key)
-      else if (planned) changes.push({ key, make: () => this.#create(shard) })
-      else if (source.confirmed()) changes.push({ key, make: () => this.#drop(shard) })
+      else if (planned) changes.push({ shard, make: () => this.#create(shard) })
+      else if (source.confirmed()) changes.push({ shard, make: () => this.#drop(shard) })
     }
     for (let from = 0; from < changes.length && !this.#stopped; from += parallelChanges) {
       await this.#makeAll(changes.slice(from, from + parallelChanges))
@@ -260,11 +284,14 @@ export class HostedReplicas implements LocalReplicas {
   }
 
   async #makeAll(changes: readonly Change[]): Promise<void> {
-    await Promise.all(changes.map(async ({ key, make }) => {
+    await Promise.all(changes.map(async ({ shard, make }) => {
+      const key = shardKey(shard)
+      // A call may add the shard again during the change, because it has created the replica.
+      this.#unsettled.delete(key)
       try {
         await make()
-        this.#unsettled.delete(key)
       } catch (error) {
+        this.#unsettled.set(key, shard)
         this.#repeated.warn(
           error instanceof ReplicaError ? error.code : 'unknown', { err: error },
           'a replica could not be created or dropped; this is tried again',
@@ -274,4 +301,4 @@ export class HostedReplicas implements LocalReplicas {
   }
 }
 
-interface Change { readonly key: string; readonly make: () => Promise<unknown> }
+interface Change { readonly shard: ShardId; readonly make: () => Promise<unknown> }
