@@ -109,7 +109,7 @@ function requireService(request: RequestContext, { control }: Services): void {
 }
 
 /** Routes whose POST requests write documents. Other POST requests to a database read, or start maintenance. */
-const writingPosts = new Set(['database', 'document', 'design-document', 'bulk-docs', 'purge', 'update'])
+const writingPosts = new Set(['database', 'document', 'design-document', 'bulk-docs', 'index', 'purge', 'update'])
 
 function isWrite({ method, route }: RequestContext): boolean {
   switch (method) {

@@ -1,6 +1,19 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import { databaseResources } from '../../src/route-table.ts'
 import { adminAuthorization, MemoryNode } from '../memory-node.ts'
+
+/** Names of the routes of databases whose POST requests read. */
+const reading = [
+  'aggregate', 'all-docs', 'all-docs-queries', 'bulk-get', 'changes', 'design-docs', 'design-docs-queries', 'explain',
+  'find', 'list', 'local-docs', 'local-docs-queries', 'missing-revs', 'partition-aggregate', 'partition-all-docs',
+  'partition-all-docs-queries', 'partition-explain', 'partition-find', 'partition-view', 'partition-view-queries',
+  'revs-diff', 'show', 'view', 'view-queries',
+]
+/** Names of those that start maintenance, which changes no documents. */
+const maintaining = [
+  'compact', 'ensure-full-commit', 'nouveau-cleanup', 'search-cleanup', 'sync-shards', 'view-cleanup',
+]
 
 describe('the path of the web interface', () => {
   it('is missing for everybody, since there is none', async () => {
@@ -201,10 +214,13 @@ describe('request pipeline', () => {
 
   it('serves only reads while the node must not accept writes, and gives the reason', async () => {
     await node.put('/db/a', { v: 1 })
+    await node.put('/parts?partitioned=true')
     node.control.writesRefused = 'This node has met another cluster.'
     const writes = [
       ['PUT', '/db/a', '{}'], ['DELETE', '/db/a', ''], ['POST', '/db', '{}'], ['POST', '/db/_bulk_docs', '{"docs":[]}'],
-      ['POST', '/db/_purge', '{}'],
+      ['POST', '/db/_purge', '{}'], ['POST', '/db/_index', '{"index":{"fields":["a"]}}'],
+      ['POST', '/db/_index/_bulk_delete', '{"docids":["d"]}'], ['DELETE', '/db/_index/d/json/i', ''],
+      ['POST', '/parts/_partition/p/_index', '{"index":{"fields":["a"]}}'],
       ['PUT', '/other', ''], ['DELETE', '/db', ''], ['PUT', '/db/_security', '{}'], ['PUT', '/db/_local/x', '{}'],
       ['COPY', '/db/a', ''], ['PUT', '/db/a/file', '"x"'],
     ] as const
@@ -219,6 +235,22 @@ describe('request pipeline', () => {
     expect((await node.post('/db/_all_docs', { keys: ['a'] })).status).to.equal(200)
     const up = await node.get('/_up')
     expect([up.status, up.json.reason]).to.deep.equal([404, 'This node has met another cluster.'])
+  })
+
+  it('knows of each POST to a database whether it writes', async () => {
+    node.control.writesRefused = 'This node has met another cluster.'
+    const answered = new Set<string>()
+    for (const [pattern, { name, methods }] of Object.entries(databaseResources())) {
+      if (methods['POST'] === undefined) continue
+      const path = pattern.replace(/\{[^}]*\}/g, 'x')
+      const { status, json } = await node.during(node.post(`/db${path}`, {}))
+      const isRefused = status === 503 && json.reason === node.control.writesRefused
+      const isNotImplemented = status === 501 && json.reason.endsWith('not available in this version.')
+      if (!isRefused && !isNotImplemented) answered.add(name)
+    }
+    expect([...answered].sort(), 'a route that writes belongs in the list of dispatch.ts').to.deep.equal(
+      [...reading, ...maintaining].sort(),
+    )
   })
 
   it('finds a database that only the leader knows so far', async () => {
