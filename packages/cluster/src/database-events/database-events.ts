@@ -194,7 +194,7 @@ export class DatabaseEvents {
   /** Returns true when this node must record a write to one of the ranges. */
   #records(recording: Recording, id: string, ranges: Iterable<HashRange>, linked: ReadonlySet<string>): boolean {
     const { node } = this.#parts.control
-    const database = recording.databases.get(parseEventId(id)!.name)
+    const database = recording.databases.get(nameOf(id))
     return database !== undefined
       && [...ranges].some(range => (eventRecorder(database, range, linked) ?? node) === node)
   }
@@ -256,36 +256,47 @@ export class DatabaseEvents {
   async #flush(): Promise<boolean> {
     const recording = this.#recording
     if (recording === undefined) return true
+    const { pending } = recording
+    const unwritten = new Map<string, string>()
+    const held = new Set<string>()
     try {
       if (recording.incomplete) await this.#readStanding(recording)
       this.#entrust(recording)
-      for (const batch of batches([...recording.pending], this.#options.batchMax)) await this.#write(recording, batch)
+      for (const batch of batches([...pending], this.#options.batchMax)) {
+        // The events of a database stay in their order: one waits when an earlier one was not written, or when a newer
+        // event of its kind has replaced it.
+        const events = batch.filter(([id, incarnation]) => !held.has(nameOf(id)) && pending.get(id) === incarnation)
+        if (events.length === 0) continue
+        for (const [id, incarnation] of events) {
+          pending.delete(id)
+          unwritten.set(id, incarnation)
+        }
+        await this.#write(recording.log, events, unwritten)
+        for (const [id] of events) if (unwritten.has(id)) held.add(nameOf(id))
+      }
       return true
     } catch (error) {
       this.#parts.runtime.log.debug({ error: String(error) }, 'database events could not be recorded; trying again')
       return false
+    } finally {
+      putInFront(pending, unwritten)
     }
   }
 
   /**
-   * Writes a batch of events. An event that another node recorded at the same time is checked again, because a reader
-   * sees it only if its row comes after the event.
+   * Writes a batch of events, and removes those from `unwritten` that are recorded then. An event that another node
+   * recorded at the same time is checked again, because a reader sees it only if its row comes after the event.
    */
-  async #write({ log, pending }: Recording, batch: readonly (readonly [string, string])[]): Promise<void> {
+  async #write(
+    log: DatabaseRecord, events: readonly PendingEvent[], unwritten: Map<string, string>,
+  ): Promise<void> {
     const { coordinator } = this.#parts
-    for (const [id] of batch) pending.delete(id)
-    let done = 0
-    try {
-      const recorded = await coordinator.openDocuments(log, batch.map(([id]) => id), { body: true }, this.#context())
-      const writes = batch.flatMap(([id, incarnation], index) =>
-        eventWrite(parseEventId(id)!, incarnation, recorded[index] ?? null) ?? [])
-      const outcomes = writes.length === 0 ? [] : await coordinator.updateDocuments(log, writes, {}, this.#context())
-      const failed = new Set(writes.filter((_, index) => outcomes[index]!.kind !== 'written').map(({ id }) => id))
-      for (const [id, incarnation] of batch) if (failed.has(id) && !pending.has(id)) pending.set(id, incarnation)
-      done = batch.length
-    } finally {
-      for (const [id, incarnation] of batch.slice(done)) if (!pending.has(id)) pending.set(id, incarnation)
-    }
+    const recorded = await coordinator.openDocuments(log, events.map(([id]) => id), { body: true }, this.#context())
+    const writes = events.flatMap(([id, incarnation], index) =>
+      eventWrite(parseEventId(id)!, incarnation, recorded[index] ?? null) ?? [])
+    const outcomes = writes.length === 0 ? [] : await coordinator.updateDocuments(log, writes, {}, this.#context())
+    const failed = new Set(writes.filter((_, index) => outcomes[index]!.kind !== 'written').map(({ id }) => id))
+    for (const [id] of events) if (!failed.has(id)) unwritten.delete(id)
   }
 
   async #recordStanding(recording: Recording): Promise<void> {
@@ -307,28 +318,28 @@ export class DatabaseEvents {
     const list = await coordinator.listDocuments(log, everyEvent, this.#context())
     const recorded = new Map<string, string | undefined>()
     for await (const page of list.rows) for (const { id, body } of page) recorded.set(id, incarnationOf(body))
+    const standing = new Map<string, string>()
     for (const [id, incarnation] of recorded) {
       const event = parseEventId(id)
       if (event?.kind !== 'created' || incarnation === undefined) continue
       if (recording.databases.get(event.name)?.incarnation === incarnation) continue
       const deletion = eventId({ kind: 'deleted', name: event.name })
-      if (recorded.get(deletion) !== incarnation) recording.pending.set(deletion, incarnation)
+      if (recorded.get(deletion) !== incarnation) standing.set(deletion, incarnation)
     }
     for (const { name, incarnation } of recording.databases.values()) {
       const id = eventId({ kind: 'created', name })
-      if (name !== eventsDatabase && recorded.get(id) !== incarnation) recording.pending.set(id, incarnation)
+      if (name !== eventsDatabase && recorded.get(id) !== incarnation) standing.set(id, incarnation)
     }
     for (const shard of local.shards()) {
       const name = names.get(shard.incarnation)
       if (name === undefined || name === eventsDatabase) continue
       const update = eventId({ kind: 'updated', name })
-      if (recording.pending.has(update)) continue
+      if (standing.has(update) || recording.pending.has(update)) continue
       const call = { timeoutMs: this.#options.readTimeoutMs, signal: this.#abort.signal }
       const info = await local.replica(shard)?.upkeep.replicaInfo(call)
-      if (info !== undefined && info.documentCount + info.deletedCount > 0) {
-        recording.pending.set(update, shard.incarnation)
-      }
+      if (info !== undefined && info.documentCount + info.deletedCount > 0) standing.set(update, shard.incarnation)
     }
+    putInFront(recording.pending, standing)
     recording.incomplete = false
   }
 
@@ -339,12 +350,25 @@ export class DatabaseEvents {
 
 type PendingEvent = readonly [id: string, incarnation: string]
 
+/** Adds events that are older than the pending ones, except those of which a newer event of the same id is pending. */
+function putInFront(pending: Map<string, string>, older: ReadonlyMap<string, string>): void {
+  if (older.size === 0) return
+  const newer = new Map(pending)
+  pending.clear()
+  for (const [id, incarnation] of older) if (!newer.has(id)) pending.set(id, incarnation)
+  for (const [id, incarnation] of newer) pending.set(id, incarnation)
+}
+
+function nameOf(id: string): string {
+  return parseEventId(id)!.name
+}
+
 /** Splits events into batches with one event of each database, because the rows of one write have no order. */
 function batches(events: readonly PendingEvent[], batchMax: number): readonly (readonly PendingEvent[])[] {
   const found: PendingEvent[][] = []
   let names = new Set<string>()
   for (const event of events) {
-    const { name } = parseEventId(event[0])!
+    const name = nameOf(event[0])
     if (found.length === 0 || names.has(name) || names.size >= batchMax) {
       found.push([])
       names = new Set()

@@ -30,6 +30,8 @@ class Recorder {
   readonly storedMeanwhile = new Map<string, string>()
   /** The next writes of these documents conflict, each once. */
   readonly conflicts = new Set<string>()
+  /** Called before each write, when documents of the log are read for it. */
+  beforeWrite: () => void = () => {}
   #state: ClusterState
   #changed: (state: ClusterState) => void = () => {}
   #committed: CommitListener = () => {}
@@ -37,7 +39,7 @@ class Recorder {
   /** @param filled databases of whose documents this node has replicas that are not empty */
   constructor(
     node: string, databases: readonly DatabaseRecord[], linked: readonly string[] = ['a', 'b'],
-    filled: readonly string[] = [],
+    filled: readonly string[] = [], options: DatabaseEventsParts['options'] = {},
   ) {
     this.linked = linked
     this.#state = stateWith(databases)
@@ -54,11 +56,14 @@ class Recorder {
       },
       coordinator: {
         listDocuments: async () => ({ rows: [[...this.stored].map(([id, incarnation]) => row(id, incarnation))] }),
-        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => ids.map(id => {
-          const incarnation = this.storedMeanwhile.get(id) ?? this.stored.get(id)
-          return incarnation === undefined
-            ? null : { ...row(id, incarnation), leaves: [{ revision: '1-x', deleted: false }] }
-        }),
+        openDocuments: async (_db: DatabaseRecord, ids: readonly string[]) => {
+          this.beforeWrite()
+          return ids.map(id => {
+            const incarnation = this.storedMeanwhile.get(id) ?? this.stored.get(id)
+            return incarnation === undefined
+              ? null : { ...row(id, incarnation), leaves: [{ revision: '1-x', deleted: false }] }
+          })
+        },
         updateDocuments: async ({ incarnation }: DatabaseRecord, writes: readonly { readonly id: string }[]) =>
           writes.map(({ id }) => {
             if (this.conflicts.delete(id)) return { kind: 'conflict' }
@@ -66,7 +71,7 @@ class Recorder {
             return { kind: 'written' }
           }),
       },
-      enabled: () => true, replicas: () => linked.length,
+      enabled: () => true, replicas: () => linked.length, options,
     } as unknown as DatabaseEventsParts)
     this.events.start()
   }
@@ -155,5 +160,80 @@ describe('the recording of database events', () => {
     await recorder.clock.advance(recordedMs)
     expect(recorder.written).to.include('log deleted:db')
     await recorder.events.stop()
+  })
+
+  describe('keeps the order of the events of a database', () => {
+    const [first, second] = [database('db', 'one'), database('db', 'two')]
+    const events = database('_global_changes', 'log')
+    let recorder: Recorder
+
+    /** Records `databases`, one event in each write. */
+    async function begin(databases: readonly DatabaseRecord[] = []): Promise<void> {
+      recorder = new Recorder('a', [...databases, events], ['a'], [], { batchMax: 1 })
+      await recorder.clock.advance(recordedMs)
+      recorder.written.length = 0
+    }
+    afterEach(() => recorder.events.stop())
+
+    it('when the write of its creation fails while it is deleted', async () => {
+      await begin()
+      recorder.beforeWrite = () => {
+        recorder.beforeWrite = () => {}
+        recorder.become([events])
+        throw new Error('no replica answers')
+      }
+      recorder.become([first, events])
+      await recorder.clock.advance(2 * recordedMs)
+      expect(recorder.written).to.deep.equal(['log created:db', 'log deleted:db'])
+    })
+
+    it('when it is created, deleted and created again while a write of the first creation fails', async () => {
+      await begin()
+      recorder.beforeWrite = () => {
+        recorder.beforeWrite = () => {}
+        recorder.become([events])
+        recorder.become([second, events])
+        throw new Error('no replica answers')
+      }
+      recorder.become([first, events])
+      await recorder.clock.advance(2 * recordedMs)
+      expect(recorder.written).to.deep.equal(['log deleted:db', 'log created:db'])
+    })
+
+    it('when one of them is refused, without holding up those of others', async () => {
+      await begin()
+      for (const id of ['created:db', 'created:x']) recorder.conflicts.add(id)
+      recorder.become([first, database('x', 'three'), database('y', 'four'), events])
+      recorder.become([events])
+      await recorder.clock.advance(2 * recordedMs)
+      expect(recorder.written).to.have.length(6)
+      expect(recorder.written.slice(0, 2)).to.deep.equal(['log created:y', 'log deleted:y'])
+      for (const name of ['db', 'x']) {
+        expect(recorder.written.filter(each => each.endsWith(`:${name}`))).to.deep.equal([
+          `log created:${name}`, `log deleted:${name}`,
+        ])
+      }
+    })
+
+    it('when it is created and deleted again while the write of its earlier deletion waits', async () => {
+      await begin([first])
+      recorder.beforeWrite = () => {
+        recorder.beforeWrite = () => {}
+        recorder.become([second, events])
+        recorder.become([events])
+      }
+      recorder.become([first, database('x', 'three'), events])
+      recorder.become([events])
+      await recorder.clock.advance(2 * recordedMs)
+      expect(recorder.written.filter(each => each.endsWith(':db'))).to.deep.equal(['log created:db', 'log deleted:db'])
+    })
+
+    it('when it is created again before the recording has found out that it was deleted', async () => {
+      recorder = new Recorder('a', [events], ['a'])
+      recorder.stored.set('created:db', 'one')
+      recorder.become([second, events])
+      await recorder.clock.advance(recordedMs)
+      expect(recorder.written).to.deep.equal(['log deleted:db', 'log created:db'])
+    })
   })
 })
