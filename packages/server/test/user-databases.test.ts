@@ -89,6 +89,34 @@ describe('databases of users', () => {
     await cluster.until('the next checkpoint', async () => await checkpoint() !== before)
   })
 
+  it('keep a change of _security that an administrator makes at the same time', async () => {
+    const named = (name: string) => ({ admins: { names: [] }, members: { names: [name] } })
+    const chosen = [named('zoe')]
+    const changed = (control: ControlPlane): ControlPlane => new Proxy(control, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target)
+        if (name !== 'setSecurity') return typeof value === 'function' ? value.bind(target) : value
+        return async (...given: Parameters<ControlPlane['setSecurity']>) => {
+          // Decided after the object was read that the work changes, and before its change.
+          const security = chosen.shift()
+          if (security !== undefined) await control.setSecurity(given[0], security)
+          return control.setSecurity(...given)
+        }
+      },
+    })
+    cluster = await running(1, enabled, { control: changed })
+    await write(cluster, 1, 'bob')
+    await has(cluster, 1, 'bob')
+    expect((await cluster.send(1, 'GET', `${databaseOf('bob')}/_security`)).body).to.deep.equal({
+      admins: { names: ['bob'] }, members: { names: ['zoe', 'bob'] },
+    })
+    chosen.push(named('ann'))
+    await remove(cluster, 1, 'bob')
+    await cluster.until('the change of the administrator', () => Promise.resolve(chosen.length === 0))
+    await cluster.clock.advance(5000)
+    expect((await cluster.send(1, 'GET', `${databaseOf('bob')}/_security`)).body).to.deep.equal(named('ann'))
+  })
+
   afterEach(async () => {
     await cluster.close()
     expect(cluster.clock.pendingTimers).to.equal(0)

@@ -3,6 +3,7 @@
  * that is never changed in place: `applyCommand` (state-machine.ts) returns a new value, which shares the unchanged
  * parts.
  */
+import { hash } from 'node:crypto'
 import type { HashRange } from '@sectional/core'
 import type { RecordedStart } from './node-start.ts'
 
@@ -71,6 +72,14 @@ export type DatabaseSecurity = Readonly<Record<string, unknown>>
 export const adminOnlySecurity: DatabaseSecurity = Object.freeze({
   members: { roles: ['_admin'] }, admins: { roles: ['_admin'] },
 })
+
+/**
+ * Returns the hexadecimal SHA-256 of the JSON of a security object. It is equal on all nodes: the objects come from the
+ * JSON of commands and snapshots, which keep the order of the members.
+ */
+export function securityDigest(security: DatabaseSecurity): string {
+  return hash('sha256', JSON.stringify(security))
+}
 
 /** Returns the replicas that count towards quorums. */
 export function activeReplicas(shard: ShardRecord): readonly ReplicaRecord[] {

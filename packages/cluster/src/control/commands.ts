@@ -25,11 +25,17 @@ export type CommandBody =
     readonly seed: number
   }
   | { readonly type: 'delete-database'; readonly name: string; readonly incarnation: string }
+  /**
+   * `replaces` is the digest (`securityDigest`) of the security object from which this one was derived: when the
+   * database has another one by now, nothing is changed. Absent when any object is to be replaced, and when an earlier
+   * version proposed the command.
+   */
   | {
     readonly type: 'set-security'
     readonly name: string
     readonly incarnation: string
     readonly security: DatabaseSecurity
+    readonly replaces?: string
   }
   | {
     readonly type: 'set-database-option'
@@ -67,6 +73,8 @@ export type CommandResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'exists' }
   | { readonly kind: 'missing' }
+  /** What the command would replace is not there any more; the proposer reads it again. */
+  | { readonly kind: 'changed' }
   | { readonly kind: 'refused'; readonly reason: string }
   /** Another step must finish first; the node asks again. */
   | { readonly kind: 'later' }
@@ -80,6 +88,7 @@ export class CommandError extends Error {
 type Check = (value: unknown) => boolean
 
 const text: Check = value => typeof value === 'string' && value.length > 0 && value.length <= maxNameLength
+const digest: Check = value => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
 const flag: Check = value => typeof value === 'boolean'
 const object: Check = value => typeof value === 'object' && value !== null && !Array.isArray(value)
 const whole = (least: number, most: number): Check => value =>
@@ -97,7 +106,7 @@ const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude
     seed: whole(0, 0xffffffff),
   },
   'delete-database': { name: text, incarnation: text },
-  'set-security': { name: text, incarnation: text, security: object },
+  'set-security': { name: text, incarnation: text, security: object, replaces: orAbsent(digest) },
   'set-database-option': { name: text, incarnation: text, option: isDatabaseOption },
   'set-setting': { section: text, key: text, value: orNull(anyText) },
   'admit-node': { node: text, address: isAddress, zone: orNull(text), fresh: flag, start: orAbsent(isStart) },

@@ -220,8 +220,8 @@ export class ControlPlaneNode implements ControlPlane {
     return this.#changes.createDatabase(name, options)
   }
   deleteDatabase(name: string): Promise<'deleted' | 'accepted'> { return this.#changes.deleteDatabase(name) }
-  setSecurity(name: string, security: DatabaseSecurity): Promise<void> {
-    return this.#changes.setSecurity(name, security)
+  setSecurity(name: string, security: DatabaseSecurity, replaced?: DatabaseSecurity): Promise<void> {
+    return this.#changes.setSecurity(name, security, replaced)
   }
   setDatabaseOption(name: string, option: DatabaseOption): Promise<void> {
     return this.#changes.setDatabaseOption(name, option)

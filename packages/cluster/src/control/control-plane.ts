@@ -35,7 +35,11 @@ export interface ControlPlane {
    * (status 202).
    */
   deleteDatabase(name: string): Promise<'deleted' | 'accepted'>
-  setSecurity(name: string, security: DatabaseSecurity): Promise<void>
+  /**
+   * @param replaced the security object from which the new one was derived; absent: any object is replaced
+   * @throws ApiError `conflict` when the database has another one than `replaced` by now, which `state()` then shows
+   */
+  setSecurity(name: string, security: DatabaseSecurity, replaced?: DatabaseSecurity): Promise<void>
   setDatabaseOption(name: string, option: DatabaseOption): Promise<void>
   setSetting(section: string, key: string, value: string | null): Promise<void>
   /**

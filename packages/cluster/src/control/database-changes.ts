@@ -3,7 +3,7 @@ import { ApiError } from '@sectional/core'
 import type { HashRange } from '@sectional/core'
 import { StorageError } from '@sectional/runtime'
 import type { Random } from '@sectional/runtime'
-import type { DatabaseRecord, DatabaseSecurity } from './cluster-state.ts'
+import { securityDigest, type DatabaseRecord, type DatabaseSecurity } from './cluster-state.ts'
 import { CommandError } from './commands.ts'
 import type { CommandBody, CommandResult } from './commands.ts'
 import type { ControlPlaneOptions } from './control-options.ts'
@@ -77,8 +77,10 @@ export class DatabaseChanges {
     }
   }
 
-  async setSecurity(name: string, security: DatabaseSecurity): Promise<void> {
-    await this.#change(name, incarnation => this.#propose({ type: 'set-security', name, incarnation, security }))
+  async setSecurity(name: string, security: DatabaseSecurity, replaced?: DatabaseSecurity): Promise<void> {
+    const condition = replaced === undefined ? {} : { replaces: securityDigest(replaced) }
+    await this.#change(name, incarnation =>
+      this.#propose({ type: 'set-security', name, incarnation, security, ...condition }))
   }
 
   async setDatabaseOption(name: string, option: DatabaseOption): Promise<void> {
@@ -146,6 +148,7 @@ export class DatabaseChanges {
 
 function checkResult(result: CommandResult): CommandResult {
   if (result.kind === 'missing') throw new ApiError('database_missing')
+  if (result.kind === 'changed') throw new ApiError('conflict')
   if (result.kind === 'refused') throw new ApiError('bad_request', result.reason)
   return result
 }

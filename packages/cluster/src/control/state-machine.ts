@@ -3,7 +3,7 @@
  * on every node. It uses no clock and no randomness; commands carry random values.
  */
 import { compareRanges } from '@sectional/core'
-import { activeReplicas, adminOnlySecurity } from './cluster-state.ts'
+import { activeReplicas, adminOnlySecurity, securityDigest } from './cluster-state.ts'
 import type { ClusterState, DatabaseRecord, NodeRecord } from './cluster-state.ts'
 import type { Command, CommandResult } from './commands.ts'
 import { DatabaseMap } from './database-map.ts'
@@ -49,8 +49,7 @@ function dispatch(state: ControlState, index: number, command: Command): Applied
   switch (command.type) {
     case 'create-database': return createDatabase(state, command)
     case 'delete-database': return deleteDatabase(state, command)
-    case 'set-security':
-      return changeDatabase(state, command, database => ({ ...database, security: command.security }))
+    case 'set-security': return setSecurity(state, command)
     case 'set-database-option': return changeDatabase(state, command, database => ({ ...database, ...command.option }))
     case 'set-setting': return setSetting(state, command)
     case 'admit-node': return admitNode(state, index, command)
@@ -90,6 +89,14 @@ function changeDatabase(
   const database = state.databases.get(target.name)
   if (database?.incarnation !== target.incarnation) return { state, result: missing }
   return { state: withDatabase(state, change(database)), result: done }
+}
+
+function setSecurity(state: ControlState, command: Of<'set-security'>): Applied {
+  const { name, incarnation, security, replaces } = command
+  const database = state.databases.get(name)
+  if (database?.incarnation === incarnation && replaces !== undefined
+    && replaces !== securityDigest(database.security)) return { state, result: { kind: 'changed' } }
+  return changeDatabase(state, command, before => ({ ...before, security }))
 }
 
 function setSetting(state: ControlState, { section, key, value }: Of<'set-setting'>): Applied {

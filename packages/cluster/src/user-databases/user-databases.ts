@@ -208,9 +208,10 @@ export class UserDatabases {
     onChange?.({ kind: 'deleted', database: name, outcome })
   }
 
+  /** @throws ApiError `conflict` when another change came between; the next attempt begins with that one */
   async #secure({ name, security: before }: DatabaseRecord, security: DatabaseSecurity): Promise<void> {
     if (security === before) return
-    await this.#parts.control.setSecurity(name, security)
+    await this.#parts.control.setSecurity(name, security, before)
     this.#parts.onChange?.({ kind: 'secured', database: name, security })
   }
 

@@ -59,6 +59,12 @@ describe('the change of a database', () => {
     ])
   })
 
+  it('is refused as a conflict when it depends on a security object that has changed', async () => {
+    const { changes, name } = behind({ old: { kind: 'changed' } }, 'old')
+    const refusal: unknown = await changes.setSecurity(name, {}, { admins: {} }).catch((error: unknown) => error)
+    expect(refusal).to.include({ error: 'conflict', status: 409 })
+  })
+
   it('is refused as missing when the name was free meanwhile', async () => {
     for (const present of [undefined, 'old', 'new']) {
       const { changes, name } = behind({ old: { kind: 'missing' }, new: { kind: 'missing' } }, present)

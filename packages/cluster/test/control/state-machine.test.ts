@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { activeReplicas } from '../../src/control/cluster-state.ts'
-import type { Command, CommandBody } from '../../src/control/commands.ts'
+import { activeReplicas, adminOnlySecurity, securityDigest } from '../../src/control/cluster-state.ts'
+import type { DatabaseSecurity } from '../../src/control/cluster-state.ts'
+import type { Command, CommandBody, CommandResult } from '../../src/control/commands.ts'
 import { checkCommand, CommandError, decodeCommand, encodeCommand } from '../../src/control/commands.ts'
 import { unconfirmedStartsMax } from '../../src/control/node-start.ts'
 import { DatabaseMap } from '../../src/control/database-map.ts'
@@ -23,7 +24,10 @@ const bodies: fc.Arbitrary<CommandBody> = fc.oneof(
     n: fc.integer({ min: 1, max: 5 }), partitioned: fc.boolean(), seed: fc.nat(),
   }),
   fc.record({ type: fc.constant('delete-database' as const), name, incarnation }),
-  fc.record({ type: fc.constant('set-security' as const), name, incarnation, security: fc.constant({ members: {} }) }),
+  fc.record({
+    type: fc.constant('set-security' as const), name, incarnation, security: fc.constant({ members: {} }),
+    replaces: fc.constantFrom(securityDigest({ members: {} }), securityDigest(adminOnlySecurity)),
+  }, { requiredKeys: ['type', 'name', 'incarnation', 'security'] }),
   fc.record({
     type: fc.constant('set-database-option' as const), name, incarnation, option: fc.constant({ revsLimit: 7 }),
   }),
@@ -183,6 +187,35 @@ describe('the metadata state machine', () => {
     expect(state.databases.size).to.equal(0)
     expect(applyCommand(state, 5, remove).result).to.deep.equal({ kind: 'done' })
     expect(applyCommand(state, 5, { ...remove, id: '4' }).result).to.deep.equal({ kind: 'missing' })
+  })
+
+  it('replaces any security object, or only the one from which the new one was derived', async () => {
+    const name = 'db1'
+    const [ann, bob] = [{ members: { names: ['ann'] } }, { members: { names: ['bob'] } }]
+    let state = run([
+      { type: 'admit-node', id: 'a', node: 'n1', address: 'n1:1', zone: null, fresh: true },
+      { type: 'create-database', id: 'b', name, incarnation: 'i1', q: 1, n: 1, partitioned: false, seed: 1 },
+    ])
+    const set = (id: string, security: DatabaseSecurity, replaced?: DatabaseSecurity): CommandResult => {
+      const command = decodeCommand(encodeCommand({
+        type: 'set-security', id, name, incarnation: 'i1', security,
+        ...replaced && { replaces: securityDigest(replaced) },
+      }))
+      const applied = applyCommand(state, state.index + 1, command)
+      state = applied.state
+      return applied.result
+    }
+    expect(set('c', ann, adminOnlySecurity)).to.deep.equal({ kind: 'done' })
+    expect(set('d', bob, adminOnlySecurity)).to.deep.equal({ kind: 'changed' })
+    expect(state.databases.get(name)!.security).to.deep.equal(ann)
+    state = await decodeState(await encodeState(state, async () => {}), initialState('c'), async () => {})
+    expect(set('d', bob, adminOnlySecurity), 'the command of an earlier attempt').to.deep.equal({ kind: 'changed' })
+    expect(set('e', bob, ann)).to.deep.equal({ kind: 'done' })
+    expect(set('f', {}), 'a command without it, as earlier versions propose it').to.deep.equal({ kind: 'done' })
+    expect(state.databases.get(name)!.security).to.deep.equal({})
+    expect(() => checkCommand({
+      type: 'set-security', id: 'g', name, incarnation: 'i1', security: {}, replaces: 'ann',
+    })).to.throw(CommandError, 'set-security: bad replaces')
   })
 
   it('forgets the start of a member only when its disk is an older copy', () => {
