@@ -59,7 +59,7 @@ export const openSections: Readonly<Record<string, OpenSection>> = {
     help: 'Virtual hosts: host = /path. A request to the host has this path before its own. The name may have a port '
       + '(host:5984) and a path, which is replaced. *.example.org is every host below example.org, and :name stands '
       + 'for one part of the host; both can be used in the path (:name.example.org = /:name). The rule with the most '
-      + 'fixed parts applies.',
+      + 'fixed parts applies. A change over HTTP applies to all nodes.',
     secret: false,
     logged: true,
     check: (key, text) => { parseVirtualHost(key, text) },
