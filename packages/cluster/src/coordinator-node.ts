@@ -1,4 +1,7 @@
-/** The coordinator of one node, as a table of contents: each operation has a file in `coordinator/`. */
+/**
+ * The coordinator of one node, as a table of contents: operations on documents, lists, feeds and attachments have a
+ * file each in `coordinator/`, those on views in `views/`, and queries by selector in `find/`.
+ */
 import { ApiError } from '@sectional/core'
 import type { ChangeRow, IndexDefinition, ShardId, ViewTrial } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'

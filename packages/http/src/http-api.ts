@@ -1,5 +1,5 @@
 /**
- * The pipeline of a request: admission, request id, authentication, routing and access, handler, response, accounting.
+ * The pipeline of a request: request id, admission, authentication, routing and access, handler, response, accounting.
  */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { ApiError } from '@sectional/core'

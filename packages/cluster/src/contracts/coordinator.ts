@@ -1,6 +1,7 @@
 /**
- * The operations of a node for one client request, as a table of contents: each operation has a file in `coordinator/`.
- * The package `http` reaches documents only through this interface.
+ * The operations of a node for one client request, as a table of contents: operations on documents, lists, feeds and
+ * attachments have a file each in `coordinator/`, those on views in `views/`, and queries by selector in `find/`. The
+ * package `http` reaches documents only through this interface.
  */
 import type {
   AttachmentRecord, BlobSpan, Branch, ChangeRow, HashRange, IndexDefinition, IndexEstimate, IndexRow, Leaf,
@@ -324,8 +325,8 @@ export interface Coordinator {
   ): Promise<{ readonly rows: AsyncIterable<readonly LocalDocument[]> }>
   /**
    * Streams content of an attachment to all replicas at the same time; the document that references it is written next.
-   * The content is kept for at least ten minutes; content that no document references is removed afterwards. Rejects
-   * with the error of `chunks`.
+   * The content is kept for the time of a lease (`writeBlob` of `BlobReplica`); content that no document references is
+   * removed afterwards. Rejects with the error of `chunks`.
    */
   writeBlob(
     db: DatabaseRecord, id: string, chunks: AsyncIterable<Uint8Array>, options: WriteOptions, context: OperationContext,
@@ -334,7 +335,7 @@ export interface Coordinator {
   readBlob(
     db: DatabaseRecord, id: string, attachment: AttachmentRecord, span: BlobSpan | null, context: OperationContext,
   ): AsyncIterable<Uint8Array>
-  /** Keeps content that was written for a document for another ten minutes. */
+  /** Renews the lease of content that was written for a document. */
   keepBlobs(db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext): Promise<void>
   /** Copies content of one document to the shard of another one, so that this one may reference it. */
   shareBlobs(

@@ -9,7 +9,7 @@ import type { RecordedStart } from './node-start.ts'
 
 export interface ClusterState {
   readonly clusterId: string
-  /** Index of the last applied log entry. Answers and shard maps carry it as the epoch. */
+  /** Index of the last applied log entry. */
   readonly index: number
   readonly nodes: Readonly<Record<string, NodeRecord>>
   /** Ordered by name. `DatabaseMap.changed` returns the differences between two states. */

@@ -43,7 +43,7 @@ export interface ControlPlane {
   setDatabaseOption(name: string, option: DatabaseOption): Promise<void>
   setSetting(section: string, key: string, value: string | null): Promise<void>
   /**
-   * Removes a member that was emptied or is lost.
+   * Removes a member that was emptied or is lost. No request or command of this version calls this; tests do.
    * @throws ApiError `not_found` when the node is not a member
    */
   removeNode(node: string): Promise<void>

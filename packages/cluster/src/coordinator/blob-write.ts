@@ -117,7 +117,7 @@ function confirmed(
   })
 }
 
-/** Keeps content for another ten minutes on every replica that answers, because its document is not stored yet. */
+/** Renews the lease of content on every replica that answers, because its document is not stored yet. */
 export async function keepBlobs(
   scope: CoordinatorScope, db: DatabaseRecord, id: string, hashes: readonly string[], context: OperationContext,
 ): Promise<void> {

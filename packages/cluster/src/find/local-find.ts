@@ -15,7 +15,7 @@ import { ListMerge } from '../shard-calls/row-merge.ts'
 import { openShards, viewPlaces } from '../views/view-shards.ts'
 import type { FindScope } from './find-scope.ts'
 import type { FindTally } from './find-tally.ts'
-import { LocalDocuments } from './local-documents.ts'
+import { LocalReads } from './local-reads.ts'
 
 /** The most matches, `skip` and `limit` together, that are looked for in this way. */
 const matchesMax = 200
@@ -47,7 +47,7 @@ export async function findLocally(
   if (candidates === undefined) return undefined
   const { lists, positions } = candidates
   const isPart = lists.filter(({ length }) => length >= perShard)
-  const documents = new LocalDocuments(scope, db, query, positions, context)
+  const documents = new LocalReads(scope, db, query, positions, context)
   const compare = scanOrder(descending)
   const merge = new ListMerge(lists, compare)
   while (documents.found.length < needed) {

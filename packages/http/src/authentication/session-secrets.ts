@@ -1,6 +1,6 @@
 /**
  * The secrets that sign session cookies. The current one is `chttpd_auth/secret` when it is configured. Otherwise it is
- * the secret of the cluster, which is created at the first login and kept by the control plane, so that a session is
+ * the generated session secret, which is created at the first login and kept by the control plane, so that a session is
  * valid on every node. After a change the previous secret stays valid for the maximum age of a session. Each node
  * remembers it in memory. When the secret is changed for all nodes, the previous one is also written to the metadata
  * before the change, so that nodes which were away or start again accept it, too.
@@ -9,7 +9,7 @@ import type { ControlPlane } from '@sectional/cluster'
 import type { Clock, Random } from '@sectional/runtime'
 import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
 
-/** The cluster's secret is stored in the metadata under the name of the configuration option. */
+/** The generated session secret is stored in the metadata under the name of the configuration option. */
 const { section, key, name } = httpDeclarations.sessionSecret
 const secretBytes = 32
 /** Maximum number of previous secrets that are kept. */

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@sectional/runtime'
 
-/** Milliseconds between renewals. Replicas keep content that no document refers to for at least ten minutes. */
+/** Milliseconds between renewals. A lease of content that no document refers to lasts at least twice as long. */
 const renewMs = 5 * 60_000
 
 /** Keeps uploaded content from being removed until the request ends, however slowly the rest of its body arrives. */

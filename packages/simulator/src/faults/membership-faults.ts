@@ -13,10 +13,10 @@ const crashedShare = 0.4
 const replicasMin = 3
 
 /**
- * An administrator removes a member, running or crashed, which may be the leader. Its disk is emptied, and it joins as
- * a new member when the fault ends. The cluster must be able to survive this: it needs three filled replicas of every
- * shard, clients that wait for two disks, and a majority of seeds that stay members, so that seeds with empty disks do
- * not form a cluster of their own.
+ * Removes a member by `ControlPlane.removeNode`, which no request or command of this version calls. It is running or
+ * crashed, and may be the leader. Its disk is emptied, and it joins as a new member when the fault ends. The cluster
+ * must be able to survive this: it needs three filled replicas of every shard, clients that wait for two disks, and a
+ * majority of seeds that stay members, so that seeds with empty disks do not form a cluster of their own.
  */
 export function leave(context: FaultContext): Fault | undefined {
   const { dice, disks, options, supervisor, world } = context

@@ -12,7 +12,7 @@ import { SelectorTest } from './selector-test.ts'
 const foundBytesMax = 1024 * 1024
 
 /** Reads the documents of index rows from the replicas of this node, and keeps those that match. */
-export class LocalDocuments {
+export class LocalReads {
   /** In the order in which the rows were examined. */
   readonly found: FoundDocument[] = []
   keysExamined = 0
