@@ -56,8 +56,6 @@ export const errorRegistry = {
   range_not_satisfiable: {
     status: 416, error: 'requested_range_not_satisfiable', reason: 'Requested range not satisfiable',
   },
-  expectation_failed: { status: 417, error: 'expectation_failed' },
-  too_many_requests: { status: 429, error: 'too_many_requests' },
   internal_server_error: { status: 500, error: 'internal_server_error' },
   invalid_value: { status: 500, error: 'invalid_value' },
   unknown_error: { status: 500, error: 'unknown_error' },
@@ -105,7 +103,6 @@ export const errorRegistry = {
     status: 400, error: 'unsupported_mixed_sort',
     reason: 'Sorts currently only support a single direction for all fields.',
   },
-  sort_rows_exceeded: { status: 400, error: 'sort_rows_exceeded' },
   error_saving_ddoc: {
     status: 500, error: 'error_saving_ddoc',
     reason: 'Encountered a conflict while saving the design document.',

@@ -6,12 +6,11 @@
 import type { HashRange, PeerStart } from '@sectional/core'
 import type { DatabaseSecurity } from './cluster-state.ts'
 import type { DatabaseOption } from './control-plane.ts'
+import { shardsPerDatabaseMax } from './database-options.ts'
 import { unconfirmedStartsMax } from './node-start.ts'
 
 /** Bytes of the JSON of one command. The largest commands carry a `_security` object. */
-export const maxCommandBytes = 1024 * 1024
-/** Largest number of shards of one database. */
-export const maxShards = 256
+const maxCommandBytes = 1024 * 1024
 const maxNameLength = 1024
 
 export type CommandBody =
@@ -102,8 +101,8 @@ const schemas: { readonly [Type in CommandBody['type']]: Readonly<Record<Exclude
   type: Type
 }>, 'type'>, Check>> } = {
   'create-database': {
-    name: text, incarnation: text, q: whole(1, maxShards), n: whole(1, Number.MAX_SAFE_INTEGER), partitioned: flag,
-    seed: whole(0, 0xffffffff),
+    name: text, incarnation: text, q: whole(1, shardsPerDatabaseMax), n: whole(1, Number.MAX_SAFE_INTEGER),
+    partitioned: flag, seed: whole(0, 0xffffffff),
   },
   'delete-database': { name: text, incarnation: text },
   'set-security': { name: text, incarnation: text, security: object, replaces: orAbsent(digest) },
@@ -178,4 +177,3 @@ function isRange(value: unknown): boolean {
   return whole(0, 0xffffffff)(begin) && whole(0, 0xffffffff)(end) && (begin as number) <= (end as number)
     && Object.keys(value as object).length === 2
 }
-

@@ -14,7 +14,7 @@ import { memberOf, usableMembers } from './state-machine.ts'
 import type { ControlState } from './state-machine.ts'
 
 /** Databases that one command extends. It bounds the size of the entry and the anti-entropy that the entry starts. */
-export const databasesPerExtension = 50
+const databasesPerExtension = 50
 /** Milliseconds between two checks of whether a learner has caught up. */
 const dutyIntervalMs = 250
 const dutyTimeoutMs = 5000

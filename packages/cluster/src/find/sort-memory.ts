@@ -1,7 +1,7 @@
 import { ApiError } from '@sectional/core'
 
 /** The most bytes of documents that all sorts in memory of a node hold together. */
-export const sortsBytesMax = 256 * 1024 * 1024
+const sortsBytesMax = 256 * 1024 * 1024
 
 /** Counts the bytes that the sorts in memory of a node hold. */
 export class SortMemory {

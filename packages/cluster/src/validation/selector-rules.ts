@@ -1,6 +1,6 @@
 /** Validation by selectors: `validate_doc_update` of design documents with `language: "query"`. */
 import {
-  ApiError, compileSelector, parseSelector, PatternBudget, SelectorError, selectorJson, type Selector,
+  ApiError, compileSelector, parseSelector, PatternBudget, SelectorError, selectorJson, shortJson, type Selector,
 } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { DesignDocument } from '../contracts/design-document.ts'
@@ -55,18 +55,14 @@ export function selectorTest(
     try {
       if (matches(subject)) return undefined
       const condition = unmet(selector, each => compileSelector(each, budget.testInTime)(subject))
-      const reason = `The document does not pass ${designDocument}, which requires ${shown(condition)}`
+      const shown = shortJson(selectorJson(condition), shownMax)
+      const reason = `The document does not pass ${designDocument}, which requires ${shown}`
       return new ApiError('forbidden', reason)
     } catch (error) {
       if (!(error instanceof SelectorError)) throw error
       return failed(designDocument, error)
     }
   }
-}
-
-function shown(condition: Selector): string {
-  const text = JSON.stringify(selectorJson(condition))
-  return text.length <= shownMax ? text : `${text.slice(0, shownMax)}...`
 }
 
 /** Returns the first condition that is not met, of several that all must be. */

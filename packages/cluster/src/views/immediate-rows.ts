@@ -32,7 +32,7 @@ export function immediateRows<Place, Row extends Place>(
 }
 
 /** Rows that are all there. */
-export class ImmediateRows<Row> implements ShardRows<Row> {
+class ImmediateRows<Row> implements ShardRows<Row> {
   readonly place: ShardPlace
   readonly node: string
   readonly head: ImmediateAnswer<Row>['head']

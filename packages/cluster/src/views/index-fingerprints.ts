@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { haveSameElements } from './same-elements.ts'
 
 /** Number of indexes whose fingerprints are remembered. The oldest is forgotten. */
 const entriesMax = 1000
@@ -19,15 +20,11 @@ export class IndexFingerprints {
    */
   of(index: string, versions: readonly string[]): string {
     const known = this.#known.get(index)
-    if (known !== undefined && isSame(known.versions, versions)) return known.text
+    if (known !== undefined && haveSameElements(known.versions, versions)) return known.text
     const text = hash('md5', `${index}\n${versions.join('\n')}`)
     this.#known.delete(index)
     this.#known.set(index, { versions, text })
     if (this.#known.size > entriesMax) this.#known.delete(this.#known.keys().next().value!)
     return text
   }
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((version, at) => version === b[at])
 }

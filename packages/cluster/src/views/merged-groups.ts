@@ -1,8 +1,9 @@
 import type { ReducedGroup, RowSequence } from '@sectional/core'
 import type { ViewGroup } from '../contracts/view-query.ts'
+import { haveSameElements } from './same-elements.ts'
 
 /** Bytes of memory of all merged groups of a node, and of the lists from which they were made. */
-export const mergedGroupsBytesMax = 16 * 1024 * 1024
+const mergedGroupsBytesMax = 16 * 1024 * 1024
 /** Estimated bytes of memory that a result and a group take besides their texts and values. */
 const objectBytes = 200
 
@@ -39,7 +40,7 @@ export class MergedGroups {
     const [first] = lists
     if (first === undefined) return
     const known = this.#results.get(first)
-    if (known !== undefined && known.skip === skip && known.limit === limit && isSame(known.lists, lists)) {
+    if (known !== undefined && known.skip === skip && known.limit === limit && haveSameElements(known.lists, lists)) {
       this.#results.delete(first)
       this.#results.set(first, known)
       if (known.groups.length > 0) yield known.groups
@@ -76,8 +77,4 @@ function bytesOf(groups: Iterable<ViewGroup>): number {
   let bytes = objectBytes
   for (const { group, value } of groups) bytes += group.length + value.length + objectBytes
   return bytes
-}
-
-function isSame(a: Merged['lists'], b: Merged['lists']): boolean {
-  return a.length === b.length && a.every((list, at) => list === b[at])
 }

@@ -92,7 +92,7 @@ export class RootTextOrder {
 }
 
 /** Longest text that certainly has a sort key: a character has at most a few bytes in it. */
-export const pieceLength = sortKeyBytesMax >> 5
+const pieceLength = sortKeyBytesMax >> 5
 
 function compareKeys(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0

@@ -54,7 +54,7 @@ export function scanShortCanonical(bytes: Uint8Array, start: number, until: numb
 const sliceBytes = 64 * 1024
 
 /** Like `scanCanonical`, in slices. @param sure the bytes are known to be canonical */
-export function* scanCanonicalInSlices(
+function* scanCanonicalInSlices(
   bytes: Uint8Array, start: number, sure = false,
 ): Generator<void, ScannedObject | null> {
   const scan = new ObjectScan(bytes, start, sure)

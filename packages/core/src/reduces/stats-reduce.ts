@@ -8,7 +8,7 @@ import { failureOf, quotedText, ReduceFailure } from './reduce-failure.ts'
 import { parseValue } from './reduced-value.ts'
 
 /** Most elements of the arrays of which statistics are computed. */
-export const statsElementsMax = 1024
+const statsElementsMax = 1024
 
 const oneTag = 0
 const arrayTag = 1

@@ -11,7 +11,7 @@ import { quotedText, ReduceFailure } from './reduce-failure.ts'
 type SumNode = ExactSum | ExactSum[] | Map<string, SumNode>
 
 /** Most numbers, arrays and objects in a sum. A member's name counts as one for each eight UTF-16 units. */
-export const sumNodesMax = 8192
+const sumNodesMax = 8192
 const nameUnits = 8
 
 const sumError = 'The _sum function requires that map values be numbers, arrays of numbers, or objects. Objects cannot '

@@ -9,7 +9,7 @@ import { ApiError } from '../errors.ts'
 export interface Revision { readonly generation: number; readonly hash: string }
 
 /** Longest hash text, in UTF-16 units. */
-export const revisionHashLengthMax = 1024
+const revisionHashLengthMax = 1024
 
 const hexHashLength = 32
 

@@ -44,7 +44,7 @@ import {
 export const treeRevisionsMax = 50_000
 
 /** Stemming keeps at least this many revisions of each branch, unless `_revs_limit` is smaller. */
-export const branchRevisionsMin = 5
+const branchRevisionsMin = 5
 
 /**
  * Maximum number of leaves, tombstones included, that clients can write to a document with `new_edits=false`. Replicas

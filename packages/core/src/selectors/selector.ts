@@ -3,6 +3,7 @@
  * Nested objects become paths, several conditions become an `and`, and only single conditions are negated.
  */
 import { isJsonObject } from '../json/json-text.ts'
+import { shortJson } from '../json/short-json.ts'
 import { Effort } from './effort.ts'
 import { type FieldPath, parseFieldPath } from './field-path.ts'
 import { SelectorError } from './selector-error.ts'
@@ -55,7 +56,8 @@ const nothing: Selector = Object.freeze({ kind: 'and', operands: [hasId(true), h
  */
 export function parseSelector(value: unknown, conditionsMax = Infinity): Selector {
   if (!isJsonObject(value)) {
-    throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown(value)}`)
+    const shown = shortJson(value, shownMax)
+    throw new SelectorError('invalid_selector_json', `Selector must be a JSON object, not: ${shown}`)
   }
   if (Object.keys(value).length === 0) return everything
   const effort = new Effort('Reading the selector')
@@ -196,16 +198,11 @@ function text(operator: string, argument: unknown): string {
 }
 
 function badArgument(operator: string, argument: unknown): SelectorError {
-  return new SelectorError('bad_arg', `Bad argument for operator ${operator}: ${shown(argument)}`)
+  return new SelectorError('bad_arg', `Bad argument for operator ${operator}: ${shortJson(argument, shownMax)}`)
 }
 
 /** Most characters of a value that an error text shows. */
 const shownMax = 1000
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value)
-  return text.length <= shownMax ? text : `${text.slice(0, shownMax)}...`
-}
 
 function missingField(): SelectorError {
   return new SelectorError('invalid_selector', 'One or more conditions is missing a field name.')

@@ -4,7 +4,7 @@ import { convertPattern, endAnchor, UnsupportedPattern } from './perl-pattern.ts
 import { SelectorError } from './selector-error.ts'
 
 /** Longest `$regex`, in characters. */
-export const selectorRegexLengthMax = 1024
+const selectorRegexLengthMax = 1024
 /**
  * A match that takes at most this many steps, of some nanoseconds each, runs without a time limit, because the limit
  * itself costs up to a millisecond.

@@ -42,7 +42,7 @@ export type Since =
   | { readonly kind: 'malformed'; readonly reason: string }
 
 /** Longest token that is decoded, in characters. */
-export const sinceTokenLengthMax = 262_144
+const sinceTokenLengthMax = 262_144
 /** Most parts of one token. */
 export const sincePartsMax = 8192
 

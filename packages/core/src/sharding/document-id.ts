@@ -66,11 +66,3 @@ export function checkPartition(partition: string): void {
   if (partition.includes(':')) throw new ApiError('illegal_partition', 'Partition must not contain a colon')
   if (!partition.isWellFormed()) throw new ApiError('illegal_partition', 'Partition must be valid UTF-8')
 }
-
-export function isDesignId(id: string): boolean {
-  return id.startsWith(designPrefix)
-}
-
-export function isLocalId(id: string): boolean {
-  return id.startsWith(localPrefix)
-}

@@ -33,7 +33,7 @@ export function requireMember(user: User, database: Pick<DatabaseRecord, 'securi
     : new ApiError('forbidden', 'You are not allowed to access this db.')
 }
 
-export function mayRead(user: User, database: Pick<DatabaseRecord, 'security'>): boolean {
+function mayRead(user: User, database: Pick<DatabaseRecord, 'security'>): boolean {
   return user.admin || isMember(user, database.security)
 }
 

@@ -2,9 +2,9 @@
 import { ApiError } from '@sectional/core'
 
 /** Characters of the section and the key together. */
-export const settingNameLengthMax = 512
+const settingNameLengthMax = 512
 /** Characters of a value, and of a password that is replaced by its hash. */
-export const settingValueLengthMax = 16_384
+const settingValueLengthMax = 16_384
 /** Settings that a node keeps for changes over HTTP, in its file and in memory. */
 export const settingsAddedMax = 1000
 

@@ -187,7 +187,7 @@ function bodyOf(content: Content): string | Uint8Array {
 }
 
 /** Returns the headers of a function, completed by those of the server. */
-export function responseHeaders(
+function responseHeaders(
   headers: FunctionResponse['headers'], { kind }: Pick<Content, 'kind'>, frame: ResponseFrame, request: RequestContext,
   services: Services,
 ): HttpHeaders {

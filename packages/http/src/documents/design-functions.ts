@@ -14,7 +14,7 @@ import type { Services } from '../services/services.ts'
  * Milliseconds for which the functions of all design documents of one request may be compiled. Compiling one function
  * takes well below a millisecond, but each source may run for the time limit of a call when it is compiled.
  */
-export const compilationMsMax = 30_000
+const compilationMsMax = 30_000
 
 /** Compiles the functions of one written document. Parameters and errors as those of `DesignCompiler.check`. */
 export async function checkDesignFunctions(

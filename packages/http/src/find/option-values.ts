@@ -1,13 +1,12 @@
 /** Checks the types of members of the bodies of `_find`, `_explain` and `_index`. All functions throw ApiError. */
-import { ApiError, type JsonObject } from '@sectional/core'
+import { ApiError, shortJson, type JsonObject } from '@sectional/core'
 
 /** Most characters of a value that an error text shows. */
 const shownMax = 1000
 
 /** Returns the JSON text of a value for an error text. */
 export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'undefined'
-  return text.length <= shownMax ? text : `${text.slice(0, shownMax)}...`
+  return shortJson(value, shownMax)
 }
 
 /** Returns the text of a string without quotes, and JSON of any other value, as CouchDB shows names in error texts. */

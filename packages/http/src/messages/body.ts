@@ -5,8 +5,8 @@ import {
   parseFiniteJsonInSlices, smallJsonBytes, type JsonObject, type ParsedDocument,
 } from '@sectional/core'
 import { BodyTooLargeError, CompressionError } from '@sectional/runtime'
-
 import type { RequestContext } from '../request/request-context.ts'
+import { once } from '../request/rewritten-exchange.ts'
 import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
 import { gzipTooLarge, requestTooLarge, type RequestLimit } from '../settings/size-limits.ts'
@@ -120,10 +120,6 @@ async function inflate(
     throw error instanceof CompressionError ? badGzip(error) : error
   }
   return Buffer.concat(chunks)
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
-  yield bytes
 }
 
 function badGzip(cause: unknown): ApiError {

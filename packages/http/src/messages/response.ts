@@ -14,7 +14,7 @@ import type { Services } from '../services/services.ts'
  * used for clients that send no Accept header, or one that accepts only text or any type. All others get
  * `application/json`.
  */
-export function jsonContentType(accept: string | undefined, defaultType: string): string {
+function jsonContentType(accept: string | undefined, defaultType: string): string {
   switch (accept) {
     case undefined:
     case '':

@@ -57,6 +57,7 @@ export class RewrittenExchange implements HttpExchange {
   }
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+/** Yields the bytes as one chunk. */
+export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   yield bytes
 }

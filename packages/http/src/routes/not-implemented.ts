@@ -3,7 +3,7 @@ import { ApiError } from '@sectional/core'
 import type { Handler, Resource } from '../pipeline/resource.ts'
 
 /** @param what completes the sentence "{what} not available in this version." */
-export function notImplemented(what: string): Handler {
+function notImplemented(what: string): Handler {
   return () => { throw new ApiError('not_implemented', `${what} not available in this version.`) }
 }
 

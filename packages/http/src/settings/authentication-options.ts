@@ -88,7 +88,7 @@ export const authenticationDeclarations = {
     default: iterationsMax,
     effect: 'live',
     help: 'Password hashes of users with more iterations are refused, because each login has to compute them. A value '
-      + 'above 10000000 means 10000000.',
+      + `above ${iterationsMax} means ${iterationsMax}.`,
   }), value => Math.min(value, iterationsMax)),
 
   passwordScheme: option('chttpd_auth/password_scheme', choice('pbkdf2', 'simple'), {
@@ -127,7 +127,7 @@ export const authenticationDeclarations = {
     help: 'Members of the documents of users that others may read while users_db_public is true.',
   }),
 
-  /** Empty: the secret of the cluster is used. */
+  /** Empty: the session secret that the cluster has generated is used. */
   sessionSecret: option('chttpd_auth/secret', text, {
     default: '',
     effect: 'live',

@@ -3,7 +3,7 @@ import { converted, flag, option, type OptionType } from '@sectional/core/option
 import { headerName } from './header-types.ts'
 
 /** The handlers by the names that `/_session` shows. `default` is HTTP Basic. */
-export const handlerNames = ['cookie', 'proxy', 'jwt', 'default'] as const
+const handlerNames = ['cookie', 'proxy', 'jwt', 'default'] as const
 export type HandlerName = typeof handlerNames[number]
 
 const handlerForm = /^(?:\{\s*(?:chttpd_auth|couch_httpd_auth)\s*,\s*(\w+)_authentication_handler\s*\}|(\w+))$/

@@ -13,7 +13,7 @@ import { encodeMessage } from './calls-out.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
 /** UTF-16 units of the reason of a failure that is sent to the peer. Texts of users may be in it. */
-export const failureReasonMax = 5000
+const failureReasonMax = 5000
 
 const stopping = 'the called node is stopping'
 

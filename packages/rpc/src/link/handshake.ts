@@ -16,7 +16,7 @@ import type { WireMessage } from '../schema/schema.ts'
  * The versions of the protocol that this code supports. Since version 2, snapshots of the metadata are sent in pieces.
  * Version 3 has the verbs of `IndexReplica` but `find`, and `designChanged`. Version 4 has `find`.
  */
-export const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 4 })
+const protocolVersions: VersionRange = Object.freeze({ min: 1, max: 4 })
 export const minSecretLength = 32
 /** Most bytes of a frame of the handshake, which contains only names, addresses and hashes. */
 export const maxHandshakeFrameBytes = 4096

@@ -13,7 +13,7 @@ const PrometheusHistogram = load('prom-client/lib/histogram') as typeof Promethe
 type Labels = Readonly<Record<string, string>>
 
 /** Seconds. The buckets cover quick reads as well as requests that nearly time out. */
-export const defaultBucketsSeconds: readonly number[] = [
+const defaultBucketsSeconds: readonly number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ]
 

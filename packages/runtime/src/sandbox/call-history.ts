@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts'
 
 /** Milliseconds for which a database comes last after one of its calls has ended a child process. */
-export const distrustMs = 60_000
+const distrustMs = 60_000
 /** Databases that are remembered. The one whose calls were answered longest ago is forgotten first. */
 const databasesMax = 10_000
 

@@ -2,10 +2,10 @@ import { StorageError } from './storage.ts'
 import type { IterateOptions, Range, Store, StoreIterator, StoreSnapshot, WriteBatch } from './storage.ts'
 
 /** A group with this many operations or bytes takes no further call; a single call may exceed the limits. */
-export const groupOperationsMax = 8192
-export const groupBytesMax = 4 * 1024 * 1024
+const groupOperationsMax = 8192
+const groupBytesMax = 4 * 1024 * 1024
 /** When this many operations or bytes are waiting, `write` rejects with `overloaded`. */
-export const queuedOperationsMax = 128 * 1024
+const queuedOperationsMax = 128 * 1024
 export const queuedBytesMax = 64 * 1024 * 1024
 /** `clear` deletes up to this many keys in one batch, so that the writes beside it need not wait long. */
 export const clearPageKeys = 250

@@ -43,7 +43,7 @@ export type ReplaceInFiles = (section: string, replace: ReplaceValue) => Promise
 export const adminSection = 'admins'
 
 /** The first lines of the file with the changes of the API. */
-export const changesFileHead = '; Written by the node: settings that were changed over HTTP (/_node/{name}/_config).\n'
+const changesFileHead = '; Written by the node: settings that were changed over HTTP (/_node/{name}/_config).\n'
   + '; They override those of all other files.\n'
 
 /** The layers of a node's settings. A later one overrides an earlier one. */

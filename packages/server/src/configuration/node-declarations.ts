@@ -1,8 +1,7 @@
 /** The options that the server itself reads when the node starts: its name, its addresses and its data directory. */
 import { choice, integer, list, option, text, type OptionType } from '@sectional/core/options'
+import { minSecretLength } from '@sectional/rpc'
 import { address, host } from './address.ts'
-
-export const secretLengthMin = 32
 
 const port = integer({ min: 0, max: 65_535 })
 
@@ -35,7 +34,7 @@ export const nodeDeclarations = {
     effect: 'restart',
     filesOnly: true,
     secret: true,
-    help: `Secret by which the nodes of one cluster authenticate each other: at least ${secretLengthMin} characters, `
+    help: `Secret by which the nodes of one cluster authenticate each other: at least ${minSecretLength} characters, `
       + 'the same on every node. It is required if seedlist names another node.',
   }),
 

@@ -5,10 +5,11 @@
 import { controlDeclarations } from '@sectional/cluster'
 import type { OptionValues } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
+import { minSecretLength } from '@sectional/rpc'
 import { compactionDeclarations, indexDeclarations, type CompactionOptions, type IndexOptions } from '@sectional/shard'
 import { formatAddress, parseAddress, wildcardHosts, type Address } from './address.ts'
 import { httpsDeclarations } from './https-declarations.ts'
-import { nodeDeclarations, processDeclarations, secretLengthMin } from './node-declarations.ts'
+import { nodeDeclarations, processDeclarations } from './node-declarations.ts'
 import { ConfigurationError, parseOptions, type Settings } from './settings.ts'
 
 export interface NodeOptions {
@@ -98,9 +99,9 @@ function clusterOptions(options: ServerOptions): ClusterOptions {
       + 'set it to the host:port under which they reach this node', nodeDeclarations.advertisedAddress)
   }
   const needsSecret = seeds.some(seed => seed !== advertised)
-  if ((needsSecret || clusterSecret !== '') && clusterSecret.length < secretLengthMin) {
+  if ((needsSecret || clusterSecret !== '') && clusterSecret.length < minSecretLength) {
     throw new ConfigurationError(`[cluster] secret has ${clusterSecret.length} characters: a cluster needs at least `
-      + `${secretLengthMin}, the same on every node and known to nobody else; for instance the output of: `
+      + `${minSecretLength}, the same on every node and known to nobody else; for instance the output of: `
       + 'openssl rand -hex 32', nodeDeclarations.clusterSecret)
   }
   return Object.freeze({

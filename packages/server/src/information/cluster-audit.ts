@@ -6,6 +6,7 @@
 import {
   DatabaseMap, type ClusterState, type ControlPlane, type DatabaseRecord, type UserDatabaseChange,
 } from '@sectional/cluster'
+import { formatRange } from '@sectional/core'
 import { noOrigin, securityDetails, type Audit, type AuditEvent } from '@sectional/http'
 
 type Details = AuditEvent['details']
@@ -68,9 +69,5 @@ function missingReplicas(from: DatabaseRecord, to: DatabaseRecord): readonly str
 
 function replicasOf({ shards }: DatabaseRecord): readonly string[] {
   return shards.flatMap(({ range, replicas }) => replicas.map(({ node, filling }) =>
-    `${hex(range.begin)}-${hex(range.end)} ${node}${filling ? ' (filling)' : ''}`))
-}
-
-function hex(hash: number): string {
-  return hash.toString(16).padStart(8, '0')
+    `${formatRange(range)} ${node}${filling ? ' (filling)' : ''}`))
 }

@@ -2,11 +2,11 @@ import { ReplicaError } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
 
 /** The number of builds of a node that read changes at the same time, except slow ones. The others wait. */
-export const buildsRunningMax = 4
+const buildsRunningMax = 4
 /** The number of slow builds that run beside them. */
-export const slowBuildsMax = 64
+const slowBuildsMax = 64
 /** The number of builds of a node that may wait. Further ones are refused as `overloaded`. */
-export const buildsWaitingMax = 1000
+const buildsWaitingMax = 1000
 /** Milliseconds without progress after which a build is slow, for instance because a map function does not end. */
 export const slowBuildMs = 3000
 /** Milliseconds after which a build gives its place to one that waits. */
@@ -15,7 +15,7 @@ export const buildSliceMs = 250
  * The number of builds that have given their place away and wait for another one. Each holds a scan and up to about
  * 2 MiB of changes. When there are as many, builds take turns only with these, and no further one begins.
  */
-export const buildsPausedMax = 64
+const buildsPausedMax = 64
 
 /** The turn of one build. */
 export interface BuildTurn {

@@ -4,7 +4,7 @@ import type { Clock } from '@sectional/runtime'
 import type { IndexBuild } from './index-build.ts'
 
 /** The number of calls that may wait for one index. Further ones are refused as `overloaded`. */
-export const buildWaitersMax = 10_000
+const buildWaitersMax = 10_000
 
 /**
  * Waits until an index has reached a position, but no longer than `waitMs`.

@@ -19,13 +19,12 @@
  * 01, so the first 00 00 ends the key. A number below 0x78 is one character, a larger one 0x78 and four digits.
  */
 import type { RowBound, RowPlace, RowRange } from '@sectional/core'
-import { keyWord, keyWordMax, lastKey, readKeyWord } from '@sectional/runtime'
+import { keyWord, lastKey, readKeyWord } from '@sectional/runtime'
 import type { Range } from '@sectional/runtime'
 
 const prefixLength = 4
 const headLength = prefixLength + 1
 const idLength = 64
-export const indexPrefixMax = keyWordMax - 1
 
 const part = '\0\0'
 /** In the place of `part`: behind all texts that continue with `part`, and before all others that are greater. */

@@ -3,7 +3,7 @@ import type { Clock } from '@sectional/runtime'
 import { type CachedParts, NodePartCache } from './part-cache.ts'
 
 /** Bytes of memory of all results of a node. */
-export const reductionCacheBytesMax = 16 * 1024 * 1024
+const reductionCacheBytesMax = 16 * 1024 * 1024
 /** Results with more groups, and requests with more ranges, are not kept. */
 const groupsMax = 1000
 const rangesMax = 16

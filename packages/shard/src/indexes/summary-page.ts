@@ -27,10 +27,10 @@ export interface Summary {
 
 /** A run or page that exceeds one of these limits is divided, unless it has only one row, or two entries. */
 export const runRowsMax = 64
-export const pageEntriesMax = 64
+const pageEntriesMax = 64
 export const partBytesMax = 64 * 1024
 /** With fewer entries, a level could have as many pages as the one below, and there would never be one root. */
-export const pageEntriesMin = 2
+const pageEntriesMin = 2
 /** The size of the parts: room for later rows, so that a new part is not divided at once. */
 export const partItems = 48
 

@@ -8,7 +8,7 @@ import { asLeaves } from '../records/stored-leaves.ts'
 import type { ShardRecords } from '../reading/shard-records.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
-export const bucketCountMax = 65_536
+const bucketCountMax = 65_536
 
 /**
  * Computes for each bucket the exclusive-or of 64 bits of the MD5 of each document's id and leaves. Replicas with the
