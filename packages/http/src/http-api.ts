@@ -3,7 +3,7 @@
  */
 import type { ControlPlane, Coordinator, DatabaseEvents } from '@sectional/cluster'
 import type { ApiError } from '@sectional/core'
-import { RepeatedLines } from '@sectional/runtime'
+import { connectionDeclarations, RepeatedLines } from '@sectional/runtime'
 import type { HttpExchange, HttpHandler, Runtime } from '@sectional/runtime'
 import type { Audit } from './audit/audit.ts'
 import { Admission } from './request/admission.ts'
@@ -172,7 +172,8 @@ class Pipeline {
     const requestId = requestIdOf(exchange, this.#requestIds)
     const isHealthCheck = healthCheck.test(exchange.target)
     if (exchange.isRefused && !isHealthCheck) {
-      return this.#refuse(exchange, requestId, startedAt, overloaded('connections'))
+      const { connectionsMax, addressPercent } = connectionDeclarations
+      return this.#refuse(exchange, requestId, startedAt, overloaded('connections', connectionsMax, addressPercent))
     }
     if (!services.admission.enter(isHealthCheck)) {
       services.runtime.http.endStalled()

@@ -54,7 +54,7 @@ export async function readDesignDocuments(
     const document = newer(known.get(id), id, opened, met)
     if (document === undefined) return
     bytes += document.body.length
-    if (bytes > bytesMax) throw tooLarge()
+    if (bytes > bytesMax) throw tooLarge(db.name, bytesMax)
     documents.set(id, document)
   })
   const isKnown = changed.length === 0 && documents.size === known.size
@@ -96,9 +96,8 @@ function newer(
   return new DesignDocument(id, winner.revision, opened.body, opened.attachments)
 }
 
-function tooLarge(): ApiError {
-  return new ApiError(
-    'service_unavailable', 'The design documents of the database need more memory than ddoc_cache/max_size.',
-    { headers: { 'Retry-After': '5' } },
-  )
+function tooLarge(database: string, bytesMax: number): ApiError {
+  const reason = `The design documents of ${database} have more than ${bytesMax} bytes, the part of `
+    + 'ddoc_cache/max_size that they may have. Raise the option, or delete design documents.'
+  return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
 }

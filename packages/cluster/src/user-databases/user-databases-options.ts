@@ -6,7 +6,10 @@ import { shardsPerDatabaseMax } from '../control/database-options.ts'
 const namePrefix: OptionType<string> = {
   kind: 'beginning of a database name',
   parse: given => {
-    if (!isDatabaseName(`${given}0`) || given.length >= nameSegmentLengthMax) {
+    if (given.length >= nameSegmentLengthMax) {
+      throw new Error(`the prefix has ${given.length} characters, at most ${nameSegmentLengthMax - 1} are allowed`)
+    }
+    if (!isDatabaseName(`${given}0`)) {
       throw new Error('only a letter from a to z, followed by lowercase letters, digits and the characters _$()+/- is '
         + 'allowed')
     }

@@ -140,5 +140,7 @@ function failed(error: unknown): OldDocument {
 }
 
 function unavailable(): ApiError {
-  return new ApiError('service_unavailable', 'The revision that the write replaces could not be read to validate it.')
+  const reason = 'The revision that the write replaces could not be read to validate it. The document was not written; '
+    + 'try again.'
+  return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
 }

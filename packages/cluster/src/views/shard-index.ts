@@ -231,5 +231,5 @@ function isHead(row: unknown): row is IndexHead {
 
 function rowsChanged(): ApiError {
   const reason = 'A replica failed during the answer, and the rows of the view have changed since it began. Try again.'
-  return new ApiError('service_unavailable', reason)
+  return new ApiError('service_unavailable', reason, { headers: { 'Retry-After': '5' } })
 }

@@ -226,7 +226,11 @@ describe('the cache of design documents', () => {
     const world = new DesignWorld({ nodes: ['a'], designDocuments: { bytesMax: () => 4_000 } })
     const error = (): Promise<unknown> => world.on('a').designDocument(world.db, id).catch((thrown: unknown) => thrown)
     const first = await world.write('a', null, { filler: 'x'.repeat(2_000) })
-    expect(await error()).to.be.instanceOf(ApiError).and.include({ status: 503 })
+    expect(await error()).to.be.instanceOf(ApiError).and.include({
+      status: 503,
+      reason: `The design documents of ${world.db.name} have more than 1000 bytes, the part of ddoc_cache/max_size `
+        + 'that they may have. Raise the option, or delete design documents.',
+    })
     await world.write('a', first, { filler: '' })
     expect(await world.revisionOn('a')).to.be.a('string')
   })

@@ -4,5 +4,5 @@ import { ApiError } from '../errors.ts'
 export const jsonDepthMax = 1000
 
 export function tooDeep(): ApiError {
-  return new ApiError('bad_request', `JSON is nested deeper than ${jsonDepthMax} levels`)
+  return new ApiError('bad_request', `JSON is nested deeper than ${jsonDepthMax} levels; use a flatter structure`)
 }

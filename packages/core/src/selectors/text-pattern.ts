@@ -75,9 +75,8 @@ function alternativesMax(plain: string): number {
 
 function readPattern(source: string): RegExp {
   if (source.length > selectorRegexLengthMax) {
-    throw badPattern(
-      JSON.stringify(`a pattern of ${source.length} characters; at most ${selectorRegexLengthMax}`),
-    )
+    throw badPattern(`the pattern has ${source.length} characters, at most ${selectorRegexLengthMax} are allowed; `
+      + 'write a shorter one')
   }
   try {
     const { source: converted, flags } = convertPattern(source)

@@ -93,7 +93,7 @@ describe('reading a document', () => {
   })
 
   it('refuses very deep nesting instead of exhausting the stack', () => {
-    const reason = `JSON is nested deeper than ${jsonDepthMax} levels`
+    const reason = `JSON is nested deeper than ${jsonDepthMax} levels; use a flatter structure`
     refused('['.repeat(100_000), 'bad_request', 'invalid UTF-8 JSON')
     refused(`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'bad_request', 'Document must be a JSON object')
     expect(() =>

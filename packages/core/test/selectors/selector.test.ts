@@ -146,6 +146,10 @@ describe('selectors', () => {
       [{ a: { $mod: [1.5, 1] } }, 'bad_arg', 'Bad argument for operator $mod: [1.5,1]'],
       [{ a: { $regex: '(' } }, 'bad_arg', 'Bad argument for operator $regex: "("'],
       [{ a: { $regex: '[[:vowel:]]' } }, 'bad_arg', 'Bad argument for operator $regex: "[[:vowel:]]"'],
+      [
+        { a: { $regex: 'a'.repeat(1025) } }, 'bad_arg',
+        'Bad argument for operator $regex: the pattern has 1025 characters, at most 1024 are allowed; write a shorter',
+      ],
       [{ a: { $regex: 'a++b' } }, 'bad_arg', 'Bad argument for operator $regex: "a++b": the possessive quantifier ++'],
       [{ a: { $regex: 5 } }, 'invalid_operator', 'Invalid operator: $regex'],
       [{ $not: { a: { $elemMatch: { $size: -1 } } } }, 'bad_arg', 'Bad argument for operator $size: -1'],

@@ -5,6 +5,7 @@
  */
 import { ApiError } from '@sectional/core'
 import { overloaded } from '../request/overload-error.ts'
+import { admissionDeclarations } from '../settings/admission-options.ts'
 
 /** Passwords that may wait for a thread. */
 const waitingMax = 100
@@ -84,7 +85,7 @@ export class PasswordQueue {
 
   #refuseOne(): void {
     const turns = this.#known.size > knownWaitingMax ? this.#known : this.#others
-    turns.dropFromLargest()?.refuse(overloaded('password checks'))
+    turns.dropFromLargest()?.refuse(overloaded('password checks', admissionDeclarations.passwordChecksMax))
   }
 }
 

@@ -8,6 +8,7 @@ import { sendJson } from './response.ts'
 import { overloaded } from '../request/overload-error.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import { admissionDeclarations } from '../settings/admission-options.ts'
 
 /** Status that is only counted and logged, as nginx does, for a client that disconnected. */
 const clientGoneStatus = 499
@@ -92,7 +93,10 @@ function toApiError(request: RequestContext, thrown: unknown): ApiError {
 
 function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError): ApiError {
   const { graceMs, bytesPerSecond, signal } = exchange.bodyPace!
-  if (signal?.aborted) return overloaded('request bodies')
+  if (signal?.aborted) {
+    const { anonymousBodiesMax, concurrentRequestsMax } = admissionDeclarations
+    return overloaded('request bodies', user.name === null ? anonymousBodiesMax : concurrentRequestsMax)
+  }
   const allowed = `${graceMs / 1000} s and a second for each ${bytesPerSecond} bytes are allowed for the body`
   const advice = user.name === null ? ' Clients that send credentials have more time.' : ''
   return new ApiError('request_timeout', `The body came too slowly: ${allowed}.${advice}`, { cause })

@@ -8,6 +8,7 @@ import { overloaded } from '../request/overload-error.ts'
 import { encodeSegment } from '../request/request-path.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
+import { admissionDeclarations } from '../settings/admission-options.ts'
 
 /**
  * Returns the content type of a JSON response. The configured default (`chttpd/json_default_type`, text by default) is
@@ -123,7 +124,7 @@ export function send(
 export function checkAnswer(bytes: number, { admission, runtime }: Services): void {
   if (admission.fitsAnswer(bytes)) return
   runtime.http.endStalled(1)
-  throw overloaded('large answers')
+  throw overloaded('large answers', admissionDeclarations.bufferedBodyBytesMax)
 }
 
 /** Takes the body of an answer that was sent without one. */

@@ -3,6 +3,7 @@
  * clients get 503 and may retry.
  */
 import { ApiError } from '@sectional/core'
+import { admissionDeclarations } from '../settings/admission-options.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { ArrivingBodies } from './arriving-bodies.ts'
 import { BodyMemory } from './body-memory.ts'
@@ -67,7 +68,7 @@ export class Admission {
       ? new ApiError('service_unavailable', 'This node is stopping; ask another one, or this one again shortly.', {
         headers: retryAfter,
       })
-      : overloaded('requests')
+      : overloaded('requests', admissionDeclarations.concurrentRequestsMax)
   }
 
   leave(request: RequestContext | null): void {
@@ -103,11 +104,11 @@ export class Admission {
    * @throws ApiError `service_unavailable` when the limit of feeds is reached, or their bodies take much memory
    */
   becomeFeed(request: RequestContext): void {
-    if (this.#feeds >= this.#feedsMax) throw overloaded('changes feeds')
+    if (this.#feeds >= this.#feedsMax) throw overloaded('changes feeds', admissionDeclarations.feedsMax)
     const { parsedBytes } = request
     const others = this.#feedParsedBytes
     if (others > 0 && parsedBytes > 0 && others + parsedBytes > this.#parsedMax * feedParsedPart) {
-      throw overloaded('bodies of changes feeds')
+      throw overloaded('bodies of changes feeds', admissionDeclarations.parsedBytesMax)
     }
     this.#bodies.keepForFeed(request)
     this.#feedParsedBytes += parsedBytes
@@ -133,7 +134,9 @@ export class Admission {
    */
   reserveParsed(request: RequestContext, bytes: number): void {
     const others = this.#parsedBytes - request.parsedBytes
-    if (others > 0 && this.#parsedBytes + bytes > this.#parsedMax) throw overloaded('large bodies')
+    if (others > 0 && this.#parsedBytes + bytes > this.#parsedMax) {
+      throw overloaded('large bodies', admissionDeclarations.parsedBytesMax)
+    }
     this.#parsedBytes += bytes
     request.parsedBytes += bytes
   }

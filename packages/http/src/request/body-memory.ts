@@ -1,3 +1,4 @@
+import { admissionDeclarations } from '../settings/admission-options.ts'
 import { overloaded } from './overload-error.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -26,7 +27,9 @@ export class BodyMemory {
   check({ clientAddress, reservedBytes }: RequestContext, bytes: number): void {
     const ofAddress = this.#addresses.get(clientAddress) ?? 0
     if (this.#bytes + bytes > this.#max
-      || (ofAddress > reservedBytes && ofAddress + bytes > this.#max * addressPart)) throw overloaded('request bodies')
+      || (ofAddress > reservedBytes && ofAddress + bytes > this.#max * addressPart)) {
+      throw overloaded('request bodies', admissionDeclarations.bufferedBodyBytesMax)
+    }
   }
 
   /** Counts bytes of a body that have arrived. @throws ApiError like `check` */
@@ -43,7 +46,7 @@ export class BodyMemory {
   keepForFeed({ reservedBytes }: RequestContext): void {
     const others = this.#feedBytes
     if (others > 0 && reservedBytes > 0 && others + reservedBytes > this.#max * feedsPart) {
-      throw overloaded('bodies of changes feeds')
+      throw overloaded('bodies of changes feeds', admissionDeclarations.bufferedBodyBytesMax)
     }
     this.#feedBytes += reservedBytes
   }

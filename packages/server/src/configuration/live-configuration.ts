@@ -156,6 +156,11 @@ export class LiveConfiguration implements Configuration {
       && (!hasSetting(this.#own, section, key) || this.#unsaved.has(`${section}/${key}`))
   }
 
+  /**
+   * @throws ApiError `bad_request` for a value that the option refuses or that the node would not start with, and for
+   * too many settings; `forbidden` for what only files may set; `service_unavailable` when the file of the node cannot
+   * be written, or when a setting of all nodes cannot be stored without a majority
+   */
   async set(section: string, key: string, value: string, { persist }: { readonly persist: boolean }): Promise<void> {
     checkSetting(section, key, value)
     if (persist && this.isShared(section, key)) return this.#share(section, key, value)
@@ -201,7 +206,7 @@ export class LiveConfiguration implements Configuration {
       const left = administratorsOf(own).filter(([name]) => !persist || !this.#unsaved.has(`${adminSection}/${name}`))
       if (section === adminSection && left.length === 0) {
         throw new ApiError('forbidden', `${key} is the last administrator in the files of this node, and cannot be `
-          + 'removed: a node needs one to start')
+          + 'removed: a node needs one to start. Add another one to the files of this node first.')
       }
       this.#checkStart(own, section, key)
       this.#checkAccess({ own }, `${section}/${key}: `)
@@ -498,5 +503,6 @@ function checkSetting(section: string, key: string, value: string): void {
 
 function refuseFilesOnly(section: string, key: string): void {
   if (!isFilesOnly(section, key)) return
-  throw new ApiError('forbidden', `${section}/${key} can be changed in the configuration files only, not over HTTP.`)
+  throw new ApiError('forbidden', `${section}/${key} can be changed only in the configuration files or the environment `
+    + 'of the node, not over HTTP.')
 }
