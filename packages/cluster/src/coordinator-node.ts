@@ -155,6 +155,7 @@ function createScope(
   return { scope, repairs, designs }
 }
 
+/** Creates the coordinator of one node. It runs until `stop`. */
 export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const { views, onSynchronize } = parts
   const stopping = new AbortController()

@@ -76,6 +76,7 @@ export interface HttpApi {
   stop(): Promise<void>
 }
 
+/** Creates the HTTP API of one node, with its limits, caches and feeds. It runs until `stop`. */
 export function createHttpApi(parts: HttpApiParts): HttpApi {
   const { runtime, options, configuration } = parts
   const admission = new Admission(options)

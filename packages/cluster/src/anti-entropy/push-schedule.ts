@@ -3,7 +3,7 @@ import type { AntiEntropyOptions } from './anti-entropy-options.ts'
 interface ShardWrites {
   /** Number of changes of this shard since the node started. */
   commits: number
-  /** Monotonic time at which the changes are pushed; null when there are no new changes. */
+  /** Monotonic time in milliseconds at which the changes are pushed; null when there are no new changes. */
   due: number | null
   /** Upper bound of `due`. */
   dueMax: number
@@ -12,7 +12,7 @@ interface ShardWrites {
 interface PairProgress {
   /** The value of `commits` up to which the peer is known to have the changes; -1 when unknown. */
   covered: number
-  /** Monotonic time of the first change that the peer is not known to have; null when there is none. */
+  /** Monotonic time in milliseconds of the first change that the peer is not known to have; null: there is none. */
   dirtySince: number | null
   /** Number of failed pushes since the last successful one. */
   failures: number
@@ -22,16 +22,18 @@ interface PairProgress {
 
 type PushTimes = Pick<AntiEntropyOptions, 'pushQuietMs' | 'pushDelayMaxMs' | 'pushMissedMs' | 'periodicPassMs'>
 
-/** The state at the begin of a pass, to be passed on when it succeeds. */
+/** The state at the start of a pass, to be passed on when it succeeds. */
 export interface PushStart {
   readonly commits: number
+  /** Monotonic time in milliseconds. */
   readonly at: number
   /** Identifies the shard until it is forgotten. */
   readonly writes: object
 }
 
 /**
- * Decides which shards to push at which time. It has no timers: the caller reports writes and takes the due shards.
+ * Decides which shards to push at which time. It has no timers: the caller reports writes and takes the due shards. All
+ * times are in milliseconds, and `now` is monotonic.
  * Quorum writes already reach every replica, so a push mostly confirms this. Waiting for a quiet moment combines the
  * confirmations of many writes into one.
  */
@@ -71,6 +73,7 @@ export class PushSchedule {
     pair.failures++
   }
 
+  /** Has the shard pushed at the latest `ms` milliseconds after `now`. */
   pushWithin(key: string, ms: number, now: number): void {
     const writes = this.#writes(key)
     if (writes.due === null) writes.dueMax = now + this.#options.pushDelayMaxMs

@@ -70,6 +70,7 @@ export function recoveredState(before: ControlState, node: string, clusterId: st
   }
 }
 
+/** Returns what a recovery from the disk of `node` would keep and lose, by the metadata on this disk. */
 export function recoveryReport(
   state: ControlState, node: string,
   log: { readonly voters: readonly string[]; readonly commitIndex: number; readonly lastIndex: number },

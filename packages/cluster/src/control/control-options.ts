@@ -38,6 +38,7 @@ export interface ControlPlaneOptions extends OptionValues<typeof controlDeclarat
   readonly deleteMs: number
   /** Time of one attempt at one leader. */
   readonly attemptMs: number
+  /** Longest pause between two attempts. It ends when there is news of the leader. */
   readonly retryMs: number
   /** A change is answered once all connected members know it, but at the latest after this time. */
   readonly spreadMs: number
@@ -45,7 +46,9 @@ export interface ControlPlaneOptions extends OptionValues<typeof controlDeclarat
   readonly confirmMs: number
   /** Shortest time between two such questions to the leader. */
   readonly confirmIntervalMs: number
+  /** Pause after which deletions that were promised are proposed again. */
   readonly intentRetryMs: number
+  /** Time that another node has to answer a question about itself (`ControlPlane.ask`). */
   readonly askMs: number
   /** First and longest pause between two rounds of joining; `joinCallMs` limits one call. */
   readonly joinIntervalMs: number

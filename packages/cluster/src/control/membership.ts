@@ -36,6 +36,11 @@ export type FormationDecision =
   | { readonly kind: 'join'; readonly through: readonly string[] }
   | { readonly kind: 'wait'; readonly reason: string }
 
+/**
+ * Returns whether this node, which has no identity on its disk, forms a cluster, joins one, or waits. It waits with the
+ * reason while the seeds belong to different clusters, while another seed is the one to form the cluster, or while too
+ * few seeds have answered.
+ */
 export function decideFormation(
   { address, seeds, statuses, linked = [], grace = null }: FormationView,
 ): FormationDecision {

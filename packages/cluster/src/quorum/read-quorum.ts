@@ -38,6 +38,10 @@ export function withFailure(quorum: ReadQuorum): ReadQuorum {
   return { ...quorum, failed: quorum.failed + 1 }
 }
 
+/**
+ * Returns the verdict on a read by the replies so far. `degraded` and `failed` are only possible when every replica
+ * that can be asked has answered or has failed.
+ */
 export function readVerdict({ needed, replicas, answered, failed }: ReadQuorum): ReadVerdict {
   if (answered >= needed) return 'met'
   if (answered + failed < replicas) return 'waiting'

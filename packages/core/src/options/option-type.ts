@@ -44,6 +44,7 @@ export interface IntegerLimits {
   readonly unit?: string
 }
 
+/** Integers within the limits, written with at most 15 digits, which doubles represent exactly. */
 export function integer({ min, max, infinite = false, unit }: IntegerLimits): OptionType<number> {
   const kind = `integer from ${min} to ${max}${infinite ? ', or infinity' : ''}`
   return {

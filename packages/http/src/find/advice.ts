@@ -17,6 +17,7 @@ export interface Advice {
   readonly rejected?: readonly { readonly ddoc: string | null; readonly name: string; readonly why: string }[]
 }
 
+/** @param rejected the indexes that were rejected; undefined: there is no plan, and the answer has no such member */
 export function adviceOf(
   suggestion: IndexSuggestion | null, rejected: readonly RejectedIndex<StoredIndex>[] | undefined,
   { name }: DatabaseRecord,
