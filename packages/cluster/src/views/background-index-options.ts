@@ -11,7 +11,7 @@ export const backgroundIndexDeclarations = {
 
 /** Limits of the updates of indexes that no query waits for. Times are in milliseconds. */
 export interface BackgroundIndexOptions {
-  /** Time from a change to the update, and from the begin of an update to the next one. */
+  /** Time from a change to the update, and from the start of an update to the next one. */
   readonly delayMs: number
   /** Number of databases whose indexes are updated at the same time, one after the other in each. */
   readonly databasesMax: number

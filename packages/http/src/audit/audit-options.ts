@@ -17,7 +17,7 @@ export const auditDeclarations = {
     default: 'off',
     effect: 'live',
     filesOnly: true,
-    help: 'Where events of security are recorded: nowhere, in the log of the node (with level info, '
+    help: 'Where security events are recorded: nowhere, in the log of the node (with level info, '
       + 'whatever log/level is), or in a file.',
   }),
 

@@ -1,4 +1,4 @@
-/** Events of security that an operator can record (docs/operations.md#the-audit-stream). */
+/** Security events that an operator can record (docs/operations.md#the-audit-stream). */
 
 export const auditEventNames = [
   'authentication_failed', 'account_locked', 'permission_refused', 'configuration_changed', 'security_changed',

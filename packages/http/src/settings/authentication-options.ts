@@ -10,10 +10,10 @@ import { passwordRulesDefect } from './password-rule-list.ts'
  */
 export const iterationsMax = 10_000_000
 const iterations = integer({ min: 1, max: iterationsMax })
-/** The default of CouchDB, which stands in files that come from there. */
+/** The default of CouchDB, which is in files that come from there. */
 const listedIterationsMax = 1_000_000_000
 
-/** Who has a session cookie can try secrets as fast as a machine computes an HMAC. */
+/** Whoever has a session cookie can try secrets as fast as a machine computes an HMAC. */
 const sessionSecretLengthMin = 16
 
 const digestNames = ['sha', 'sha224', 'sha256', 'sha384', 'sha512'] as const
@@ -34,7 +34,7 @@ const digests: OptionType<readonly DigestName[]> = {
   format: names => list.format(names),
 }
 
-/** Another name would be reported, while accounts are read from the one database of users. */
+/** Only `_users` is accepted: with another name, `/_session` would show a database that accounts are not read from. */
 const usersDatabaseName: OptionType<string> = {
   kind: `the name ${usersDatabase}`,
   parse: given => {
@@ -118,13 +118,13 @@ export const authenticationDeclarations = {
   usersArePublic: option('chttpd_auth/users_db_public', flag, {
     default: false,
     effect: 'live',
-    help: 'Show the public_fields of all users to the members of the database of users.',
+    help: 'Show the public_fields of all users to the members of the users database.',
   }),
 
   publicUserFields: option('chttpd_auth/public_fields', list, {
     default: [],
     effect: 'live',
-    help: 'Members of the documents of users that others may read while users_db_public is true.',
+    help: 'Members of user documents that others may read while users_db_public is true.',
   }),
 
   /** Empty: the session secret that the cluster has generated is used. */
@@ -180,6 +180,6 @@ export const authenticationDeclarations = {
   authenticationDatabase: option('chttpd_auth/authentication_db', usersDatabaseName, {
     default: usersDatabase,
     effect: 'live',
-    help: 'Name of the database of users, for files that come from CouchDB. No other database is possible.',
+    help: 'Name of the users database, for files that come from CouchDB. No other database is possible.',
   }),
 }

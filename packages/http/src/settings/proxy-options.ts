@@ -23,6 +23,6 @@ export const proxyDeclarations = {
   forwardedSslHeader: converted(option('chttpd/x_forwarded_ssl', headerName, {
     default: 'X-Forwarded-Ssl',
     effect: 'live',
-    help: `Name of the request header in which a proxy says with on that its client used https. ${trust}`,
+    help: `Name of the request header whose value on says that the client of the proxy used https. ${trust}`,
   }), lowerCase),
 }

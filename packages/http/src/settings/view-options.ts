@@ -8,7 +8,7 @@ export const viewDeclarations = {
     default: Infinity,
     effect: 'live',
     help: 'Maximum number of rows of one query of a view, or of a list such as _all_docs: a greater limit gets 400, '
-      + 'and a query without limit gets so many rows.',
+      + 'and a query without limit returns this number of rows.',
   }),
 
   partitionQueryRowsMax: option('query_server_config/partition_query_limit', rows, {

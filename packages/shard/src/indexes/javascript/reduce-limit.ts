@@ -34,8 +34,8 @@ export const reduceDeclarations = {
   reduceLimitRatio: option('query_server_config/reduce_limit_ratio', ratio, {
     default: 2,
     effect: 'live',
-    help: 'How many times shorter than the JSON of its arguments a result must be which is longer than '
-      + 'reduce_limit_threshold.',
+    help: 'A result that is longer than reduce_limit_threshold is too long unless the JSON of its arguments is at '
+      + 'least this many times as long.',
   }),
 }
 
