@@ -1,6 +1,7 @@
 /**
- * What clients keep waiting, by their address. A bound on all of it need not keep other clients away: what is given up
- * is the oldest of the address that has the most.
+ * Values that belong to clients, grouped by client address, for limits on their total number. When the limit is
+ * reached, `takeFromLargest` removes the oldest value of the address that has the most, so a client with many values
+ * cannot displace those of others.
  */
 export class AddressGroups<Key, Value> {
   #size = 0

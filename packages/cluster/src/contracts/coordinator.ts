@@ -161,7 +161,7 @@ export interface PurgedInfo { readonly id: string; readonly revisions: readonly 
 
 /**
  * The changes of one replica, oldest first: `count` changes were recorded from `begin` (milliseconds since 1970) until
- * the begin of the next span.
+ * the beginning of the next span.
  */
 export interface ReplicaTimes {
   readonly range: HashRange

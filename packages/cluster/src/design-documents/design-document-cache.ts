@@ -39,7 +39,7 @@ interface Entry {
   covered: number
   /** The greatest value of `changes` for which a reading has ended, even if it failed, or was waited for in vain. */
   attempted: number
-  /** Monotonic time of the begin of that reading in milliseconds, or of its end when it failed. */
+  /** Monotonic time of the start of that reading in milliseconds, or of its end when it failed. */
   readAt: number
   /** Monotonic time of the last use, in milliseconds. */
   usedAt: number

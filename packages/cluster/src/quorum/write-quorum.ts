@@ -33,7 +33,7 @@ export function withFailedWrite(quorum: WriteQuorum): WriteQuorum {
 }
 
 /**
- * Returns the verdict on a write during which the shard map changed, by the map at its begin and the map now. The write
+ * Returns the verdict on a write during which the shard map changed, by the map at its start and the map now. The write
  * is met when it is met by both, so that readers with either map see it (like joint configurations in section 6 of the
  * Raft paper).
  */
@@ -44,6 +44,10 @@ export function jointWriteVerdict(quorums: readonly WriteQuorum[]): WriteVerdict
   return verdicts.every(verdict => verdict === 'failed') ? 'failed' : 'accepted'
 }
 
+/**
+ * Returns the verdict on a write by the replies so far. `accepted` and `failed` are only possible when every active
+ * replica has replied or has failed.
+ */
 export function writeVerdict({ needed, replicas, durable, failed }: WriteQuorum): WriteVerdict {
   if (durable >= needed) return 'met'
   if (durable + failed < replicas) return 'waiting'

@@ -46,7 +46,7 @@ export interface UserDatabasesParts {
 
 /** The work of this node, from when it has to do it until another node does or the circumstances change. */
 interface Work {
-  /** Incarnation of the database of users. */
+  /** Incarnation of the users database. */
   readonly incarnation: string
   readonly prefix: string
   readonly abort: AbortController

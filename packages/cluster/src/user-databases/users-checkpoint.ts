@@ -16,7 +16,7 @@ type Position = Exclude<Since, { readonly kind: 'malformed' }>
 export interface UsersCheckpointParts {
   readonly runtime: Pick<Runtime, 'clock' | 'log'>
   readonly coordinator: Pick<Coordinator, 'openLocalDocument' | 'updateLocalDocument'>
-  /** The database of users. */
+  /** The users database. */
   readonly users: DatabaseRecord
   /** The prefix of the databases. A position that was reached with another prefix does not count. */
   readonly prefix: string

@@ -1,14 +1,14 @@
 /**
- * The rules of documents in the database of users. CouchDB keeps them in `_design/_auth` of that database; here they
+ * The rules of documents in the users database. CouchDB keeps them in `_design/_auth` of that database; here they
  * are part of the node, so that nobody can delete them, and they need no sandbox.
  */
 import { arrayElements, asBuffer, isJsonObject, NamedMembers } from '@sectional/core'
 
-/** Name of the database of users. */
+/** Name of the users database. */
 export const usersDatabase = '_users'
 
 /**
- * Returns whether a database has documents of users: `_users`, and those that a program keeps for itself. Only users in
+ * Returns whether a database has user documents: `_users`, and those that a program keeps for itself. Only users in
  * `_users` can log in, and only its documents have rules for their content.
  */
 export function hasUserDocuments(name: string): boolean {

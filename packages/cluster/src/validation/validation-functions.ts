@@ -16,7 +16,7 @@ export type Validator =
    * skipped.
    */
   | { readonly kind: 'unsupported'; readonly designDocument: string; readonly language: string }
-  /** The rules of the database of users, which no design document contains. */
+  /** The rules of the users database, which no design document contains. */
   | { readonly kind: 'user-documents' }
 
 /** Returns true when writes of the database are validated although no design document contains a function. */

@@ -104,7 +104,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value) ?? 'undefined'
 }
 
-/** A function can replace `JSON` in its isolate, so that the text may be none. */
+/** A function can replace `JSON` in its isolate, so the text may not be JSON; it is then returned as it is. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json)

@@ -53,7 +53,7 @@ export class RootTextOrder {
   #encoder: SortKeyEncoder | undefined
   readonly #onKey: (characters: number) => void
 
-  /** @param onKey called before the sort key of so many characters is made, which takes some 50 ns for each */
+  /** @param onKey called with the length of a text before its sort key is made, which takes some 50 ns a character */
   constructor(onKey: (characters: number) => void = () => {}) {
     this.#onKey = onKey
   }

@@ -64,7 +64,7 @@ export interface FilterRating extends Partial<FilteredRead> { readonly verdict: 
 
 /** Above this part of the documents, a condition leaves too many rows in. */
 const selectivePart = 1 / 2
-/** A second index may have at most so many rows for each row of the first one that is examined. */
+/** A second index may have at most this many rows for each row of the first one that is examined. */
 const rowsPerLookupMax = 4
 
 export interface RatedRead {

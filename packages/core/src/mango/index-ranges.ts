@@ -50,7 +50,7 @@ export function onlyKey(
   return columns.every(isFixed) ? keyOf(columns, partition, encoder) + encoder.encode([]).slice(1) : null
 }
 
-/** Returns the begin of the keys of rows whose first columns have one value each. */
+/** Returns the beginning of the keys of rows whose first columns have one value each. */
 function keyOf(columns: readonly KeyIntervals[], partition: string | null, encoder: SortKeyEncoder): string {
   const start = (partition === null ? '' : partitionPrefix(partition)) + encoder.encode([]).slice(0, 1)
   return columns.reduce((keys, [key]) => keys + key!.start, start)

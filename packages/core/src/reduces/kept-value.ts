@@ -4,7 +4,7 @@ import { quoted, ReduceFailure } from './reduce-failure.ts'
 const valueBytesMax = 16 * 1024
 const allValuesBytesMax = 256 * 1024
 
-/** Returns the length of the longest value, in bytes of JSON, if a state contains so many. */
+/** Returns the length of the longest value, in bytes of JSON, if a state contains `count` values. */
 export function keptValueBytesMax(count: number): number {
   return Math.min(valueBytesMax, Math.floor(allValuesBytesMax / count))
 }

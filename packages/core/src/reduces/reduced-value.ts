@@ -8,7 +8,7 @@ import { quoted, ReduceFailure } from './reduce-failure.ts'
 const zero = 0x30
 const nine = 0x39
 const minus = 0x2d
-/** Integers of so many digits are safe. */
+/** Integers of at most this many digits are exact as doubles. */
 const shortDigitsMax = 15
 /** Bytes of invalid JSON that a failure contains. */
 const quotedBytes = 256

@@ -26,7 +26,7 @@ const characterEscapes: Readonly<Record<string, string>> = {
 }
 /** The end of the text, and the place before a last line break. */
 export const endAnchor = '(?=\\n?(?![^]))'
-/** The begin and the end of the text, and the end before a last line break, too. */
+/** The beginning and the end of the text, and the end before a last line break, too. */
 const anchors: Readonly<Record<string, string>> = {
   '\\A': '(?<![^])', '\\z': '(?![^])', '\\Z': endAnchor,
 }

@@ -1,10 +1,10 @@
 /**
  * The accounts of administrators and users by their names. Administrators, from section `[admins]`, take precedence. An
- * administrator who has a document of a user too has the roles of the document in addition. Their rights do not depend
+ * administrator who has a user document too has the roles of the document in addition. Their rights do not depend
  * on it, so an administrator never waits long for the document, and may have the roles of an older revision.
  *
- * The accounts of users are read from the database of users and kept in memory, so that a request with credentials
- * normally reads nothing. An account is used for `confirmMs` after the begin of its reading. When this node writes the
+ * The accounts of users are read from the users database and kept in memory, so that a request with credentials
+ * normally reads nothing. An account is used for `confirmMs` after the start of its reading. When this node writes the
  * document of the user, the account is read again at the next request. Writes through other nodes take effect when the
  * time has passed, or when somebody would be refused because of an older account (`confirm`).
  */
@@ -34,7 +34,7 @@ export interface AccountsParts {
   readonly turns: Turns
   /** Largest number of accounts that are kept in memory. */
   readonly accountsMax: number
-  /** Is told the hash of each account that was read. */
+  /** Receives the hash of each account that was read. */
   readonly refusals: Pick<RefusalWork, 'note'>
 }
 

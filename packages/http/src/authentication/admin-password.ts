@@ -44,7 +44,7 @@ export function hashAdminPassword(name: string, password: string, hashing: Admin
 
 /**
  * Hashes a password that a client sets. The salt is a new one at each change, also for the same password, so that all
- * sessions and the lockout end. It is derived from the previous hash: an administrator who stands in the files of every
+ * sessions and the lockout end. It is derived from the previous hash: an administrator who is in the files of every
  * node is set on one node after the other, and has the same hash on all of them afterwards.
  *
  * @param previous the stored text that is replaced; null: there is none

@@ -27,7 +27,10 @@ export interface AuthenticatorParts {
   readonly passwords: PasswordQueue
   readonly lockout: Lockout
   readonly refusals: Pick<RefusalWork, 'missing'>
-  /** Is told of the password of each login. `isDue` tells, cheaply, whether it needs that of this account. */
+  /**
+   * `afterLogin` receives the account and the password of each successful login. `isDue` is cheap and returns whether
+   * `afterLogin` would do anything for this account.
+   */
   readonly upgrades: { isDue(account: Account): boolean; afterLogin(account: Account, password: string): void }
   readonly clock: Clock
   readonly machine: Machine

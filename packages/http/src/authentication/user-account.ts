@@ -1,4 +1,4 @@
-/** The account of a user: what a document of the database of users says about name, roles and password. */
+/** The account of a user: what a document of the users database says about name, roles and password. */
 import { ApiError, isJsonObject, NamedMembers } from '@sectional/core'
 import {
   accountBytesMax, hashTextLengthMax, userIdPrefix, userNameBytesMax, type OpenedDocument,

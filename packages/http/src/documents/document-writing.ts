@@ -93,7 +93,7 @@ export function writeQuorum({ method, query }: RequestContext): number | undefin
 }
 
 /**
- * Returns whether the response comes before the write (`batch=ok`). Documents of users are always written before it, so
+ * Returns whether the response comes before the write (`batch=ok`). User documents are always written before it, so
  * that no password waits in memory.
  */
 export function isBatched({ query, database }: RequestContext): boolean {
@@ -105,6 +105,14 @@ export function answerBatched(id: string, request: RequestContext, services: Ser
   sendJson(request, services, 202, { ok: true, id })
 }
 
+/**
+ * Returns an edit with its revision hash.
+ *
+ * @param parent the revision that the edit replaces; null: there is none
+ * @param body text of a JSON object without special members
+ * @param attachments all attachments of the new revision; absent or empty: it has none
+ * @throws ApiError `invalid_rev_format` when the parent is not a revision; RangeError when the body is not valid JSON
+ */
 export function documentWrite(
   id: string, parent: string | null, deleted: boolean, body: Uint8Array, attachments?: readonly AttachmentRecord[],
 ): DocumentWrite {

@@ -24,7 +24,7 @@ export async function writeLocalDocument(
  *
  * @param name the id without `_local/`
  * @param named the revision that the client named, or null
- * @throws ApiError `missing` when the document to be deleted does not exist, `not_server_admin` in a database of users
+ * @throws ApiError `missing` when the document to be deleted does not exist, `not_server_admin` in a users database
  * for clients who are no administrators
  */
 export async function updateLocal(

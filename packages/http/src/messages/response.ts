@@ -119,7 +119,7 @@ export function send(
 /**
  * Closes the connection of a client that has not read its answer for long when an answer does not fit, so that clients
  * which do not read do not keep the answers of others away.
- * @throws ApiError `service_unavailable` when so many bytes do not fit in addition to those that clients have not read
+ * @throws ApiError `service_unavailable` when `bytes` do not fit in addition to those that clients have not read
  */
 export function checkAnswer(bytes: number, { admission, runtime }: Services): void {
   if (admission.fitsAnswer(bytes)) return

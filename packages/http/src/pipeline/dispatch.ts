@@ -59,7 +59,7 @@ function dispatchServer(routes: Routes, request: RequestContext, services: Servi
     const known = routes.server.hasLiteral(segments[0]!)
     if (!known && segments.length === 1 && (method === 'PUT' || method === 'DELETE')) {
       checkDatabaseName(segments[0]!)
-      // Only the names of databases that Sectional does not have come here.
+      // Reached only for names that begin with an underscore and are not a system database.
       if (method === 'PUT') readPartitioned(segments[0]!, request.query)
     }
     throw known ? new ApiError('missing') : new ApiError('database_missing')

@@ -117,7 +117,7 @@ export class Admission {
     this.#requests--
   }
 
-  /** @throws ApiError `service_unavailable` when so many bytes do not fit into the budget of bodies now */
+  /** @throws ApiError `service_unavailable` when `bytes` more bytes do not fit into the budget of bodies now */
   checkBody(request: RequestContext, bytes: number): void {
     this.#bodies.check(request, bytes)
   }
@@ -141,7 +141,7 @@ export class Admission {
     request.parsedBytes += bytes
   }
 
-  /** Returns whether so many bytes of a response fit in addition to those that slow clients have not taken yet. */
+  /** Returns whether `bytes` bytes of a response fit in addition to those that slow clients have not taken yet. */
   fitsAnswer(bytes: number): boolean {
     return this.#answerBytes === 0 || this.#answerBytes + bytes <= this.#answersMax
   }

@@ -23,7 +23,7 @@ export class BodyMemory {
 
   get bytes(): number { return this.#bytes }
 
-  /** @throws ApiError `service_unavailable` when so many more bytes of a body do not fit now */
+  /** @throws ApiError `service_unavailable` when `bytes` more bytes of a body do not fit now */
   check({ clientAddress, reservedBytes }: RequestContext, bytes: number): void {
     const ofAddress = this.#addresses.get(clientAddress) ?? 0
     if (this.#bytes + bytes > this.#max

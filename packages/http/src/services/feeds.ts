@@ -10,7 +10,7 @@ const stepMs = 25
 /** Due times of waits that are shorter than `shortWaitMs` are rounded to multiples of this. */
 const shortStepMs = 5
 const shortWaitMs = 1000
-/** Heartbeats of all feeds that follow changes. So many cost about a tenth of a core. */
+/** Heartbeats of all feeds that follow changes. This number costs about a tenth of a core. */
 const heartbeatsPerSecondMax = 5_000
 
 /** `due` is a monotonic time in milliseconds. */

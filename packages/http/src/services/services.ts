@@ -20,7 +20,7 @@ export interface Services {
   readonly runtime: Runtime
   readonly control: ControlPlane
   readonly coordinator: Coordinator
-  /** Takes the place of `coordinator` in requests to the database of users before it exists (`users/future-users`). */
+  /** Takes the place of `coordinator` in requests to the users database before it exists (`users/future-users`). */
   readonly futureCoordinator: Coordinator
   readonly databaseEvents: Pick<DatabaseEvents, 'open'>
   readonly configuration: Configuration

@@ -1,5 +1,5 @@
 /**
- * The database of users before it exists. Handlers get it in place of a database when a server administrator writes to
+ * The users database before it exists. Handlers get it in place of a database when a server administrator writes to
  * `_users`, and the first write that would not be refused creates it. So a request that fails leaves nothing behind.
  */
 import { ApiError, designPrefix } from '@sectional/core'

@@ -1,5 +1,5 @@
 /**
- * `_design/_auth` of the database of users. CouchDB creates this document, and its validation function has the rules of
+ * `_design/_auth` of the users database. CouchDB creates this document, and its validation function has the rules of
  * users' documents. Here the rules are part of the node (docs/decisions/0018-users-database.md), so the node shows a
  * document without functions in its place. A document that an administrator has stored under this id is shown as it is.
  */

@@ -11,7 +11,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import { ownerOf } from '../authentication/user-account.ts'
 
 /**
- * Checks a request to the database of users. Writes are checked again for each document (`withUserDocuments`).
+ * Checks a request to the users database. Writes are checked again for each document (`withUserDocuments`).
  *
  * @param resource name of the route
  * @returns `public` when the client may see only the public members of the document
@@ -27,7 +27,7 @@ export function checkUserDocumentAccess(
     case 'document': case 'attachment': return checkDocument(request, options)
     case 'design-document': return checkDesign(request)
     case 'find':
-      // The query finds the own document only.
+      // The query finds only the user's own document.
       if (ownDocumentOnly(request) === null) requireDatabaseAdmin(request.user, request.database)
       return 'full'
     case 'aggregate': case 'explain': case 'index':

@@ -1,5 +1,5 @@
 /**
- * The writes of documents of users. All writes of the HTTP API go through the coordinator, so that no endpoint can omit
+ * The writes of user documents. All writes of the HTTP API go through the coordinator, so that no endpoint can omit
  * what happens here: other users' documents and local documents are refused, passwords are replaced by their hashes,
  * and the accounts that this node knows are read again. The coordinator then applies the rules of the content like
  * validation functions.
@@ -137,7 +137,7 @@ function forgetAll(
   }
 }
 
-/** Passwords of the writes of one user wait behind each other, and not all before those of others. */
+/** Users take turns (`PasswordQueue`), so many passwords that one user writes do not all precede those of others. */
 function sourceOf({ user }: WriteOptions): PasswordSource {
   return { address: 'writes', name: user?.name ?? '', known: user !== undefined && user.name !== null }
 }
@@ -152,7 +152,7 @@ function isOwn(db: DatabaseRecord, id: string, { user }: WriteOptions): boolean 
 }
 
 /**
- * Clients that are not logged in may only create documents of users. In `_users` the rules of the content say so, with
+ * Clients that are not logged in may only create user documents. In `_users` the rules of the content say so, with
  * the same reasons.
  */
 function anonymousRefusal(
@@ -177,7 +177,7 @@ function requireLocalWriter(db: DatabaseRecord, { user }: WriteOptions): void {
 }
 
 /**
- * Revisions with their history are for administrators: a user could otherwise continue an old revision of the own
+ * Revisions with their history are for administrators: a user could otherwise continue an old revision of their own
  * document that has more roles, and delete the branch of the present one.
  */
 function replicationRefusal(db: DatabaseRecord, { user }: WriteOptions): WriteOutcome | null {

@@ -1,4 +1,4 @@
-/** The existence of the database of users (docs/decisions/0018-users-database.md). */
+/** The existence of the users database (docs/decisions/0018-users-database.md). */
 import { ApiError } from '@sectional/core'
 import { usersDatabase, type DatabaseRecord } from '@sectional/cluster'
 import type { AuditOrigin } from '../audit/audit.ts'
@@ -11,7 +11,7 @@ const absentSection = 'users'
 const absentKey = 'deleted'
 
 /**
- * Returns the database of users that the first write of a server administrator creates. A database that was deleted is
+ * Returns the users database that the first write of a server administrator creates. A database that was deleted is
  * not created again in this way.
  */
 export function futureUsers(

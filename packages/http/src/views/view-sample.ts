@@ -55,7 +55,7 @@ async function* named(
   }
 }
 
-/** Reads changes from the newest on, at most so many. */
+/** Reads changes from the newest on, at most `limit`. */
 async function* newest(
   limit: number, request: RequestContext, { coordinator }: Services,
 ): AsyncGenerator<ChangeRow> {

@@ -1,4 +1,4 @@
-/** Pieces of a body that are joined as soon as there are so many, unless they are long. */
+/** Pieces of a body are joined when there are this many, unless they are long. */
 const recentMax = 256
 const longBytes = 256 * 1024
 

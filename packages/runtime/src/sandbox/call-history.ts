@@ -29,7 +29,7 @@ export class CallHistory {
     this.#quickMs = quickMs
   }
 
-  /** Call this when a child has answered a message of the database, after so many milliseconds. */
+  /** Call this when a child has answered a message of the database, after `ms` milliseconds. */
   answered(database: string, ms: number): void {
     const { distrustedUntil } = this.#of(database)
     this.#set(database, { isQuick: ms <= this.#quickMs, distrustedUntil })

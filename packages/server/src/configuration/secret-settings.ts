@@ -8,7 +8,7 @@ import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
 /** Parts of undeclared sections and keys whose values are hidden. */
 const secretWords = ['admin', 'credential', 'key', 'pass', 'private', 'pwd', 'salt', 'secret', 'token']
 const secretForm = new RegExp(secretWords.join('|'), 'i')
-/** An undeclared key that differs in at most so many letters from the key of a declared secret is hidden. */
+/** An undeclared key that differs in at most this many letters from the key of a declared secret is hidden. */
 const typingErrorsMax = 2
 
 const secretKeys = declaredOptions.filter(({ secret }) => secret).map(({ key }) => key)

@@ -32,7 +32,7 @@ export interface BuildTurn {
 interface Turn extends BuildTurn {
   wasSlow: boolean
   lane: Lane
-  /** Monotonic time of the begin or the last progress, in milliseconds. */
+  /** Monotonic time of the start or the last progress, in milliseconds. */
   since: number
   /** Monotonic time at which the build got its place. */
   placedAt: number

@@ -52,7 +52,7 @@ export class IndexContent {
   #shown: { readonly of: StoredState; readonly state: IndexState }
   /** Resolves when the index is in the store. */
   readonly #created: Promise<void>
-  /** True from the begin of a write to its success: after a failure it is unknown whether the batch is in the store. */
+  /** True from the start of a write to its success: after a failure it is unknown whether the batch is in the store. */
   #mustReload = false
   /**
    * Whether the scan began without any records of documents. Then no document has rows before the scan reaches it,

@@ -56,7 +56,7 @@ export class IndexHost {
   readonly #parts: IndexHostParts
   readonly #queue: BuildQueue
   readonly #reports: IndexReports
-  /** The store, from the begin of its opening; undefined again when the opening has failed. */
+  /** The store, from the start of its opening; undefined again when the opening has failed. */
   #store: Promise<IndexStore> | undefined
   /** The indexes that were asked for, by the history of their replica. */
   readonly #served = new Map<string, { readonly shard: ShardId; readonly indexes: ShardIndexes }>()

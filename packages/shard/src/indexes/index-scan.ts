@@ -9,7 +9,7 @@ import { pageRows, readRows, type RowReader, type StoredRow } from './row-reader
 import { RowTree } from './row-tree.ts'
 import { scanByRuns } from './run-scan.ts'
 
-/** After so many ranges, the rows that were found are sent although they fill no page. */
+/** After this many ranges, the rows that were found are sent although they fill no page. */
 const rangesOfPage = 4096
 /** A page ends with the row whose value reaches this. */
 export const pageBytesMax = 1024 * 1024
@@ -103,7 +103,7 @@ export function behindPlace({ from, to }: PlaceRange, place: string, descending:
 }
 
 /**
- * Leaves out rows at the begin of a range, in the direction of the scan.
+ * Leaves out rows at the beginning of a range, in the direction of the scan.
  *
  * @returns the rest of the range, and the number of rows that were left out; at most `skip`
  */

@@ -9,7 +9,7 @@ const keyBytes = Buffer.allocUnsafeSlow(bytesMax)
 /** Each character of a key is one byte. UTF-8 begins those from U+0100 on with this byte or a greater one. */
 const noKeyByte = 0xc4
 
-/** Returns a place of which `bytes` contain the begin and the rest in different positions, as UTF-8. */
+/** Returns a place of which `bytes` contain the beginning and the rest in different positions, as UTF-8. */
 export function readPlaceBytes(
   bytes: Buffer, startFrom: number, startTo: number, restFrom: number, restTo: number,
 ): RowPlace {

@@ -36,7 +36,7 @@ export interface RowReader {
    * Returns a place that divides the rows of a range: the rows before it are not behind, and the others are.
    *
    * @param isBehind tells whether a row with that key is behind; if so, it is true for all greater keys
-   * @param nearEnd whether the place is expected near the end of the range, and not near its begin
+   * @param nearEnd whether the place is expected near the end of the range, and not near its beginning
    */
   search(range: PlaceRange, isBehind: (key: string) => boolean, nearEnd: boolean): Promise<string>
   /** Returns the first row of a range; with `last`, the last one. Undefined when the range has no rows. */

@@ -20,7 +20,7 @@ import { decodeTrail } from '../records/trail-record.ts'
 
 /** Up to this many reads take less time on the calling thread than a call to the thread pool. */
 const readsOnTheSpotMax = 4
-/** So many bodies or more are read as a range, when the range has at most `rangeSpan` sequences for each body. */
+/** At least this many bodies are read as a range, when the range has at most `rangeSpan` sequences for each body. */
 const rangeBodiesMin = 32
 const rangeSpan = 2
 
@@ -163,7 +163,7 @@ export class ShardRecords {
     return decodeCheckpoint(this.store.getSync(this.keys.checkpoint(history)))
   }
 
-  /** Returns the trail of the own changes in another replica's changes. */
+  /** Returns the trail of the replica's own changes in another replica's changes. */
   trail(history: string): readonly TrailPoint[] {
     const bytes = this.store.getSync(this.keys.trail(history))
     return bytes === undefined ? [] : decodeTrail(bytes)

@@ -21,7 +21,7 @@
  *       b sequence(8) chunk(4)              its further chunks, from 1
  *       l id                                a local document
  *       c history                           the sequence up to which another replica's changes have been stored
- *       a history                           the trail of the own changes in another replica's changes
+ *       a history                           the trail of the replica's own changes in another replica's changes
  *       p sequence(8)                       the purge log: the id of the purged document
  *       q id                                the recorded purges of a document
  *       g history                           the sequence up to which another replica's purges have been applied

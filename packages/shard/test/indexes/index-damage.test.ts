@@ -88,8 +88,8 @@ describe('a damaged store of indexes', () => {
   it('is replaced while it is in use when LevelDB cannot read a block', async () => {
     for (const name of (await readdir(intact)).filter(each => each.endsWith('.ldb'))) {
       const bytes = await readFile(join(intact, name))
-      // The first data block begins with the table. A compressed block without its begin cannot be unpacked. A table
-      // that LevelDB was just writing when the copy was made may be empty.
+      // The first data block begins with the table. A compressed block without its beginning cannot be unpacked. A
+      // table that LevelDB was just writing when the copy was made may be empty.
       await writeFile(join(folder(), name), bytes.fill(0xff, 0, Math.min(200, bytes.length)))
     }
     start()

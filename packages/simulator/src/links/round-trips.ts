@@ -21,7 +21,7 @@ const raftMsMax = 5000
 const pollMs = 50
 const failureChance = 0.1
 const pagesMax = 3
-/** Of so many, two have a request above 1 MiB, or two an answer. */
+/** Of this number of calls, two have a request above 1 MiB, or two an answer. */
 const largeCalls = 3
 const largeVerbs = ['storeRevisions', 'updateLocalDocument', 'openRevisions', 'scanDocuments'] as const
 const drawsMax = 20

@@ -8,7 +8,7 @@
  */
 const identifier = '[A-Za-z_$][\\w$]*'
 const assignment = '(?:<<|>>>?|\\*\\*|&&|\\|\\||\\?\\?|[-+*/%&|^])=(?!=)|(?<![=!<>])=(?![=>])'
-/** What may be before a variable at the begin of an expression; a member would have a point there. */
+/** What may be before a variable at the start of an expression; a member would have a point there. */
 const beforeVariable = '(?<=^\\s*|[;{}(),]\\s*|\\b(?:const|let|var|else|do)\\s+)'
 
 const variableChanges = new RegExp(

@@ -4,7 +4,7 @@
  *
  * | line | meaning |
  * |---|---|
- * | a number | this document has so many rows; two lines follow for each, its key and its value |
+ * | a number | the number of rows of this document; two lines follow for each, its key and its value |
  * | `=` and JSON | the function returned this value |
  * | `!` and JSON | the function threw: a `Thrown` or a `FunctionFailure` |
  * | `#` and JSON | a text that was logged; these lines follow the outcomes |

@@ -16,7 +16,7 @@ export interface FindParts {
   readonly machine: Pick<Machine, 'testInTime'>
 }
 
-/** A call on the documents of the replica takes at most so many milliseconds; for scans, each page. */
+/** A call on the documents of the replica takes at most this many milliseconds; for scans, each page. */
 export const documentCallMs = 30_000
 
 /** The number of documents, or rows, that are read first when the request has a smaller limit of matches. */
