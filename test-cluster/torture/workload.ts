@@ -187,8 +187,8 @@ export class Workload {
     const answer = await node.http.send(method, `/${database}/${path}`, { json, timeoutMs: requestMsMax })
       .catch(() => undefined)
     const status = answer?.status ?? 0
-    // `_bulk_docs` also has this status when the outcome of one edit is not known. Other requests have it when no replica
-    // has answered in time, as when a node whose disk was full is cut off from the others.
+    // `_bulk_docs` also has this status when the outcome of one edit is not known. Other requests have it when no
+    // replica has answered in time, as when a node whose disk was full is cut off from the others.
     const isOutage = path === '_bulk_docs' || answer?.body?.error === 'timeout'
     if (status === 500 && !isOutage && this.problems.length < problemsMax) {
       this.problems.push(`${method} ${path} by node${node.number} was answered 500 ${JSON.stringify(answer!.body)}`)
