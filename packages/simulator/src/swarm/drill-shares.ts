@@ -4,7 +4,7 @@ export const drillShares: Readonly<Record<string, number>> = {
   'known-after-start': 0.06, 'promise-first': 0.06, 'users-served': 0.06, 'feeds-follow': 0.06,
   'branches-limited': 0.02, 'bodies-removed': 0.06, 'dropped-cleared': 0.06, 'late-rules': 0.1, 'purges-unseen': 0.1,
   'metadata-arrives': 0.1, 'source-removed': 0.1, 'recovered-alone': 0.1, 'events-told': 0.1, 'broken-view': 0.06,
-  'parts-exact': 0.06, 'served-without-one': 0.1,
+  'parts-exact': 0.2, 'served-without-one': 0.15,
 }
 /** Drills after which databases with few replicas may lack writes. */
 export const losesWrites: ReadonlySet<string> = new Set([
