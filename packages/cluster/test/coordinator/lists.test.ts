@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { compareUtf8 } from '@sectional/core'
 import type { ApiError } from '@sectional/core'
 import type { ListDocumentsOptions } from '../../src/contracts/coordinator.ts'
-import { bytes, edit, ReplicaWorld, request } from '../replica-world.ts'
+import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 
 const everything: ListDocumentsOptions = { descending: false, skip: 0, limit: null, body: false, leaves: false }
 
@@ -190,6 +190,26 @@ describe('local documents', () => {
     await coordinator.stop()
     world.isolate('a')
     expect(await coordinator.openLocalDocument(world.db, 'x', {}, request())).to.have.property('revision', 1)
+  })
+
+  it('leave room for writes to the replicas that were repaired by reads', async () => {
+    const world = new ReplicaWorld({ coordinator: { nodeStoresMax: 2 } })
+    const ids = Array.from({ length: 5 }, (_, index) => `x${index}`)
+    world.isolate('c')
+    for (const id of ids) {
+      await world.coordinator('b').updateLocalDocument(world.db, write(id, 1, { id }), {}, request())
+    }
+    world.heal()
+    const coordinator = world.coordinator('a')
+    for (const id of ids) {
+      await coordinator.openLocalDocument(world.db, id, { r: 3 }, request())
+      await world.clock.advance(0)
+    }
+    expect((await world.store('c').openLocalDocuments(ids, plainCall)).filter(Boolean)).to.have.length(ids.length)
+    const [outcome] = await world.during(
+      coordinator.updateDocuments(world.db, [edit('y', null, {})], { w: 3 }, request()))
+    expect(outcome).to.include({ kind: 'written', accepted: false })
+    await coordinator.stop()
   })
 
   it('can be deleted through a replica that has missed their creation', async () => {

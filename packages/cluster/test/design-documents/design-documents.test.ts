@@ -199,6 +199,19 @@ describe('the cache of design documents', () => {
     expect(await world.during(world.on('c').designDocument(world.db, '_design/e'))).to.include({ id: '_design/e' })
   })
 
+  it('has the newest revision when one of two replicas that answer has missed a change or the deletion', async () => {
+    for (const deleted of [false, true]) {
+      const world = new DesignWorld()
+      world.noticesLost = true
+      const first = await world.write('a', null, { n: 1 })
+      expect(await world.revisionOn('b')).to.equal(first)
+      world.faults.set('b', { kind: 'fail', code: 'storage', verbs: ['storeRevisions'] })
+      const second = await world.write('a', first, { n: 2 }, deleted)
+      await world.clock.advance(5_000)
+      expect(await world.revisionOn('b')).to.equal(deleted ? undefined : second)
+    }
+  })
+
   it('answers 503 with Retry-After without an entry when no replica of a shard can be reached', async () => {
     const world = new DesignWorld(oneWithout)
     await world.write('a', null, {})

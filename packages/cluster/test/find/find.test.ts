@@ -55,6 +55,18 @@ describe('a query by selector', () => {
     }), { numRuns: 100 })
   })
 
+
+  it('finds matches behind many rows of a local shard that do not match', async () => {
+    const many = Array.from({ length: 80 }, (_, i) => ({
+      _id: `d${String(i).padStart(2, '0')}`, group: 1, rank: i, wanted: i >= 50,
+    }))
+    const world = new FindWorld({ q: 1 })
+    await world.put(many)
+    const source = indexSource(['group', 'rank'], [1], [1, {}])
+    const found = await world.find('a', { selector: '{"group":1,"wanted":true}', source, limit: 5 })
+    expect(found.ids).to.deep.equal(['d50', 'd51', 'd52', 'd53', 'd54'])
+  })
+
   it('by two indexes returns the same documents, in the order of the first one, and reads fewer', async () => {
     const worlds = [await filled(), await filled({ nodes: ['a', 'b', 'c', 'out'], n: 3 })]
     const options = fc.record({

@@ -166,6 +166,20 @@ describe('the validation of writes', () => {
     expect(await world.update([edit('x', first, { bad: 1 })])).to.deep.equal([forbidden('bad 1')])
   })
 
+  it('takes an edit of a revision that only one replica has, whichever it is', async () => {
+    for (const at of ['a', 'b', 'c']) {
+      const world = await ValidatedWorld.create(refuseBad, { at })
+      for (const holder of world.nodes) {
+        world.isolate(holder)
+        const first = edit(`on-${holder}`, null, { n: 1 })
+        await world.during(world.coordinator(holder).updateDocuments(world.db, [first], {}, request()))
+        world.heal()
+        const [outcome] = await world.update([edit(first.id, `1-${first.revisionHash}`, { n: 2 })])
+        expect(outcome, `on ${holder} through ${at}`).to.include({ kind: 'written', accepted: false })
+      }
+    }
+  })
+
   it('answers 503 when no replica that answers has the parent but another one may', async () => {
     const world = await ValidatedWorld.create(refuseBad, { at: 'c' })
     world.faults.set('c', { kind: 'fail', code: 'storage', verbs: ['storeRevisions'] })

@@ -201,4 +201,19 @@ describe('the replicas that have all acknowledged writes', () => {
       await world.during(scope.background.idle())
     }
   })
+
+  it('does not count a replica that has the changes of one other replica and lacks those of another one', async () => {
+    const world = new IndexWorld()
+    for (const node of ['b', 'c']) world.faults.set(node, storesFail)
+    const write = edit('new', null, { keys: ['new'], value: 1 })
+    await world.during(world.coordinator('a').updateDocuments(world.db, [write], { w: 1 }, request()))
+    world.faults.clear()
+    const { scope, shard, nodes } = prepared(world)
+    for (const node of ['b', 'c']) scope.unconfirmed.acknowledged(shard, node, Promise.resolve(false))
+    for (let time = 0; time < 3; time++) {
+      expect(await nodes()).to.deep.equal(['a'])
+      await world.clock.advance(1000)
+      await world.during(scope.background.idle())
+    }
+  })
 })
