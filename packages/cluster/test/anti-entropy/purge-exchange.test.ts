@@ -1,5 +1,7 @@
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { purgesOf, type DocumentRevision, type Purge, type RevisionPath, type ShardReplica } from '@sectional/core'
+import {
+  purgesOf, ReplicaError, type DocumentRevision, type Purge, type PurgeRow, type RevisionPath, type ShardReplica,
+} from '@sectional/core'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { compareDigests } from '../../src/anti-entropy/digest-compare.ts'
@@ -89,6 +91,34 @@ describe('purges between replicas', () => {
     await first.trimPurges(1, plainCall)
     await pass(first, second)
     expect((await second.upkeep.replicaInfo(plainCall)).purgesSeen).to.deep.equal({ h0: 1 })
+  })
+
+  it('go on behind those that were copied when an exchange of many was interrupted', async () => {
+    const [first, second] = replicas(2) as [MemoryShardReplica, MemoryShardReplica]
+    const uuids = Array.from({ length: 250 }, (_, index) => `u${String(index).padStart(3, '0')}`)
+    for (const uuid of uuids) {
+      await store(second, uuid, ['b', 'a'])
+      await first.purgeDocuments({ purges: [{ uuid, id: uuid, paths: [all] }] }, plainCall)
+    }
+    const scan = first.scanPurges.bind(first)
+    // The pages of a replica on disk have more purges than one call copies.
+    first.scanPurges = async function* (since, call) {
+      const rows: PurgeRow[] = []
+      for await (const page of scan(since, call)) rows.push(...page)
+      for (let at = 0; at < rows.length; at += 128) yield rows.slice(at, at + 128)
+    }
+    const apply = second.purgeDocuments.bind(second)
+    let calls = 0
+    second.purgeDocuments = async (request, call) => {
+      if (++calls > 1) throw new ReplicaError('unreachable', 'the link broke')
+      return apply(request, call)
+    }
+    expect(await pass(first, second).catch((error: unknown) => error)).to.be.instanceOf(ReplicaError)
+    expect((await second.upkeep.replicaInfo(plainCall)).documentCount, 'some purges have arrived').to.be.within(1, 249)
+    second.purgeDocuments = apply
+    await pass(first, second)
+    const left = await Promise.all(uuids.map(uuid => leavesOf(second, uuid)))
+    expect(left.flat()).to.deep.equal([])
   })
 
   const operation = fc.record({

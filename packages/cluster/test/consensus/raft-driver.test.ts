@@ -283,6 +283,31 @@ describe('the consensus driver', () => {
     await driver.stop()
   })
 
+  it('measures how long it has lacked committed entries, and begins anew when it has applied those', async () => {
+    const driver = await open()
+    const leader = leaderOf(driver, 1)
+    leader.append(1, 3, 3)
+    await clock.advance(1000)
+    expect([driver.applied, driver.lagMs]).to.deep.equal([3, 0])
+    for (let commit = 10; commit < 60; commit++) {
+      leader.append(commit, commit, commit)
+      await clock.advance(100)
+    }
+    expect(driver.lagMs).to.be.within(4800, 5000)
+    // A node that applies entries all the time does not lag, although the leader is always ahead of it.
+    for (let commit = 60; commit < 110; commit++) {
+      leader.append(4, commit - 1, commit)
+      await clock.advance(100)
+      expect(driver.applied).to.equal(commit - 1)
+    }
+    expect(driver.lagMs).to.be.at.most(2 * defaultRaftDriverOptions.tickMs + 100)
+    leader.append(4, 109, 109)
+    await clock.advance(1000)
+    expect(driver.lagMs).to.equal(0)
+    expect(fatal).to.deep.equal([])
+    await driver.stop()
+  })
+
   it('takes over the snapshot of the leader while its own one waits for room on the disk', async () => {
     const driver = await open({ snapshotEntries: 10, trailingEntries: 3 })
     const leader = leaderOf(driver, 1)

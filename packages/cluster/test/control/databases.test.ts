@@ -108,6 +108,22 @@ describe('the control plane', () => {
     expect(world.plane('n1').state()?.databases.has('db')).to.equal(true)
   })
 
+  it('shows a database that was created again while the promise to delete the earlier one is still on the disk',
+    async () => {
+      await world.during(world.plane('n1').createDatabase('db', options))
+      world.hub.partition(['n3'], ['n1', 'n2'])
+      expect(await world.during(world.plane('n3').deleteDatabase('db'))).to.equal('accepted')
+      await world.leader(['n1', 'n2'])
+      await world.during(world.plane('n1').deleteDatabase('db'))
+      const { incarnation } = await world.during(world.plane('n1').createDatabase('db', options))
+      world.disk('n3').setFaults({ syncDelayMs: () => 300 })
+      world.hub.heal()
+      await world.until(
+        () => world.plane('n3').appliedState()?.databases.get('db')?.incarnation === incarnation, 'n3 has applied it')
+      expect(world.plane('n3').state()?.databases.get('db')?.incarnation).to.equal(incarnation)
+      world.disk('n3').setFaults({})
+    })
+
   it('does not let a promised deletion hit a database that was created again meanwhile', async () => {
     await world.during(world.plane('n1').createDatabase('db', options))
     world.hub.partition(['n3'], ['n1', 'n2'])

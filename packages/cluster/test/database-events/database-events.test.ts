@@ -22,6 +22,8 @@ function database(name: string, incarnation: string): DatabaseRecord {
 class Recorder {
   readonly clock = new ManualClock()
   readonly written: string[] = []
+  /** The same, apart for each request that writes documents of the log. */
+  readonly writes: (readonly string[])[] = []
   readonly events: DatabaseEvents
   linked: readonly string[]
   /** Documents of the log: their ids, and the incarnation that each names. */
@@ -64,12 +66,14 @@ class Recorder {
               ? null : { ...row(id, incarnation), leaves: [{ revision: '1-x', deleted: false }] }
           })
         },
-        updateDocuments: async ({ incarnation }: DatabaseRecord, writes: readonly { readonly id: string }[]) =>
-          writes.map(({ id }) => {
+        updateDocuments: async ({ incarnation }: DatabaseRecord, writes: readonly { readonly id: string }[]) => {
+          this.writes.push(writes.map(({ id }) => `${incarnation} ${id}`))
+          return writes.map(({ id }) => {
             if (this.conflicts.delete(id)) return { kind: 'conflict' }
             this.written.push(`${incarnation} ${id}`)
             return { kind: 'written' }
-          }),
+          })
+        },
       },
       enabled: () => true, replicas: () => linked.length, options,
     } as unknown as DatabaseEventsParts)
@@ -167,13 +171,24 @@ describe('the recording of database events', () => {
     const events = database('_global_changes', 'log')
     let recorder: Recorder
 
-    /** Records `databases`, one event in each write. */
-    async function begin(databases: readonly DatabaseRecord[] = []): Promise<void> {
-      recorder = new Recorder('a', [...databases, events], ['a'], [], { batchMax: 1 })
+    /** Records `databases`, one event in each write unless `options` are others. */
+    async function begin(
+      databases: readonly DatabaseRecord[] = [], options: DatabaseEventsParts['options'] = { batchMax: 1 },
+    ): Promise<void> {
+      recorder = new Recorder('a', [...databases, events], ['a'], [], options)
       await recorder.clock.advance(recordedMs)
       recorder.written.length = 0
+      recorder.writes.length = 0
     }
     afterEach(() => recorder.events.stop())
+
+    it('when one write could record several of them, as its rows have no order', async () => {
+      await begin([first], {})
+      recorder.become([events])
+      recorder.become([second, events])
+      await recorder.clock.advance(recordedMs)
+      expect(recorder.writes).to.deep.equal([['log deleted:db'], ['log created:db']])
+    })
 
     it('when the write of its creation fails while it is deleted', async () => {
       await begin()

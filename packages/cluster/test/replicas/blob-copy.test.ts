@@ -66,6 +66,21 @@ describe('copies of blobs', () => {
     expect(await bring(new CountingBlobs(['a', 'b']), target, [partial, whole])).to.deep.equal([whole])
     expect(target.written.toSorted()).to.deep.equal(['a', 'b'])
   })
+
+  it('leave out the revisions whose content is damaged on the source, and bring the others', async () => {
+    const whole = revision('whole', 'a', 'b')
+    const partial = revision('partial', 'a', 'damaged', 'changed')
+    const source = new CountingBlobs(['a', 'b', 'damaged', 'changed'])
+    const read = source.readBlob.bind(source)
+    source.readBlob = async function* (request) {
+      if (request.hash === 'damaged') throw new ReplicaError('damaged_blob', 'a chunk has another checksum')
+      if (request.hash === 'changed') yield Buffer.from('x')
+      else yield* read(request)
+    }
+    const target = new CountingBlobs([])
+    expect(await bring(source, target, [partial, whole])).to.deep.equal([whole])
+    expect(target.written).to.include.members(['a', 'b'])
+  })
 })
 
 function bring<Item extends ReturnType<typeof revision>>(
