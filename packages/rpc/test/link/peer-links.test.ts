@@ -281,6 +281,22 @@ describe('peer links', () => {
     })
   }
 
+  it('carry calls of both nodes after a node dialed again while the other end of its earlier link is still open',
+    async () => {
+      const [a, b] = await world.pair()
+      const lingerMs = 60_000
+      world.hub.sever('a', 'b', lingerMs)
+      await world.clock.advance(1000)
+      assert.deepEqual(a.connected(), ['b'])
+      for (let time = 0; time < 3; time++) {
+        for (const [from, to] of [[a, b], [b, a]] as const) {
+          const { node } = await world.during(from.peers.control(to.identity.node).status(context))
+          assert.equal(node, to.identity.node)
+        }
+      }
+      await world.clock.advance(lingerMs)
+    })
+
   it('are replaced by those of a restarted node, even if the old link was not yet found to be dead', async () => {
     const [a, b] = await world.pair()
     world.hub.partition([['a'], ['b']])

@@ -92,6 +92,20 @@ describe('blobs of a node', () => {
     expect(world.stored()).to.deep.equal([])
   })
 
+  it('are removed when nothing names them after a write that lacked other content', async () => {
+    const attachment = await upload(replica, 'present')
+    const lost = { ...attachment, name: 'lost', blob: 'f'.repeat(64) }
+    expect(await write(replica, 'one', null, [attachment, lost]).catch((error: { code?: string }) => error.code))
+      .to.equal('missing_blob')
+    const arrived = await upload(replica, 'arrived later')
+    expect(await write(replica, 'two', null, [lost, arrived]).catch((error: { code?: string }) => error.code))
+      .to.equal('missing_blob')
+    expect(world.stored()).to.have.length(2)
+    await world.passLeases()
+    await world.host.blobs.collect()
+    expect(world.stored()).to.deep.equal([])
+  })
+
   it('are kept for one body among many that are gone', async () => {
     const attachment = await upload(replica, 'shared')
     await write(replica, 'kept', null, [attachment])

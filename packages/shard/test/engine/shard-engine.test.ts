@@ -427,6 +427,21 @@ describe('a shard engine', () => {
     expect(rows.map(({ id }) => id)).to.deep.equal(['a', 'b', 'c'])
   })
 
+  it('lists as many documents as the limit allows, however many deleted ones lie among them', async () => {
+    const name = (index: number): string => `d${String(index).padStart(3, '0')}`
+    const edits = Array.from({ length: 300 }, (_, index) => edit(name(index), null, {}, index % 100 > 4))
+    await engine.updateDocuments({ edits, revsLimit: 10 }, context)
+    const listed = async (limit: number, descending: boolean): Promise<string[]> => {
+      const request = { descending, limit, body: false, leaves: false }
+      return (await collect(engine.scanDocuments(request, context))).map(({ id }) => id)
+    }
+    const live = [0, 1, 2, 3, 4, 100, 101, 102, 103, 104, 200, 201, 202, 203, 204].map(name)
+    for (const limit of [1, 5, 7, 12, 20]) {
+      expect(await listed(limit, false)).to.deep.equal(live.slice(0, limit))
+      expect(await listed(limit, true)).to.deep.equal(live.toReversed().slice(0, limit))
+    }
+  })
+
   it('gives the newest change first when descending', async () => {
     const edits = Array.from({ length: 2000 }, (_, index) => edit(`${index}`, null, {}))
     await engine.updateDocuments({ edits, revsLimit: 10 }, context)
