@@ -12,7 +12,8 @@ const repairRequestId = 'read-repair'
 
 /**
  * Repairs documents whose replicas differed in a read. A few repairs run at a time, and a document that already waits
- * is not queued again. When the queue is full, the repair is left to anti-entropy.
+ * is not queued again. While it is being repaired, it is queued once more, because the repair may have read the
+ * replicas before they differed. When the queue is full, the repair is left to anti-entropy.
  */
 export class ReadRepair implements RepairRequests {
   readonly #scope: () => CoordinatorScope
@@ -28,7 +29,7 @@ export class ReadRepair implements RepairRequests {
   request(db: DatabaseRecord, place: ShardPlace, id: string): void {
     const scope = this.#scope()
     const key = `${db.incarnation}/${id}`
-    if (this.#stopped || this.#queue.has(key) || this.#runningKeys.has(key)) return
+    if (this.#stopped || this.#queue.has(key)) return
     if (this.#queue.size >= scope.options.repairsQueuedMax) return scope.metrics.repair('dropped')
     this.#queue.set(key, { db, place, id })
     this.#startNext()
@@ -42,10 +43,9 @@ export class ReadRepair implements RepairRequests {
 
   #startNext(): void {
     const scope = this.#scope()
-    while (this.#runningKeys.size < scope.options.repairsRunningMax) {
-      const next = this.#queue.entries().next()
-      if (next.done) return
-      const [key, job] = next.value
+    for (const [key, job] of this.#queue) {
+      if (this.#runningKeys.size >= scope.options.repairsRunningMax) return
+      if (this.#runningKeys.has(key)) continue
       this.#queue.delete(key)
       this.#runningKeys.add(key)
       scope.background.track(this.#run(key, job))

@@ -97,6 +97,30 @@ describe('reading a document', () => {
     await coordinator.stop()
   })
 
+  it('repairs a document again whose replicas differ anew while it is repaired', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    await put(world, ['a', 'b', 'c'], 'x', ['r1'], { v: 1 })
+    await put(world, ['b', 'c'], 'x', ['r2', 'r1'], { v: 2 })
+    const store = world.store('a')
+    const storeRevisions = store.storeRevisions.bind(store)
+    const begun = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    store.storeRevisions = async (sent, call) => {
+      begun.resolve()
+      await released.promise
+      return storeRevisions(sent, call)
+    }
+    await coordinator.openDocument(world.db, 'x', {}, request())
+    await begun.promise
+    const newest = await put(world, ['b', 'c'], 'x', ['r3', 'r2', 'r1'], { v: 3 })
+    await coordinator.openDocument(world.db, 'x', {}, request())
+    released.resolve()
+    await world.clock.advance(1000)
+    expect((await world.leavesOf('x')).a).to.deep.equal([{ revision: newest, deleted: false }])
+    await coordinator.stop()
+  })
+
   it('shows a document that one of r replicas does not know, and a delete that one has missed', async () => {
     const world = new ReplicaWorld()
     await put(world, ['b', 'c'], 'new', ['r1'], { v: 1 })
