@@ -29,7 +29,7 @@ export const attachmentBugs: readonly PlantedBug[] = [
   {
     name: 'collected-while-named',
     does: 'content is removed when a revision is replaced, although this or other revisions still refer to it',
-    caughtBy: ['blobs-kept', 'attachments-readable'],
+    caughtBy: ['blobs-kept', 'attachments-readable', 'internal-error'],
     plant: () => () => {
       let store: BlobStore | undefined
       return {
