@@ -6,7 +6,7 @@ import {
 } from '@sectional/core'
 import { BodyTooLargeError, CompressionError } from '@sectional/runtime'
 import type { RequestContext } from '../request/request-context.ts'
-import { once } from '../request/rewritten-exchange.ts'
+import { singleChunk } from '../request/single-chunk.ts'
 import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
 import { gzipTooLarge, requestTooLarge, type RequestLimit } from '../settings/size-limits.ts'
@@ -110,7 +110,7 @@ async function inflate(
   const chunks: Uint8Array[] = []
   let length = 0
   try {
-    for await (const chunk of services.runtime.compression.gunzip(once(bytes))) {
+    for await (const chunk of services.runtime.compression.gunzip(singleChunk(bytes))) {
       length += chunk.length
       if (length > lengthMax) throw inflatedTooLarge(bytes, services, limit)
       services.admission.reserveBody(request, chunk.length)

@@ -1,5 +1,6 @@
 import { assertBodyFits } from '@sectional/runtime'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from '@sectional/runtime'
+import { singleChunk } from './single-chunk.ts'
 
 /** What a rewrite changes in a request. */
 export interface RewrittenRequest {
@@ -38,7 +39,7 @@ export class RewrittenExchange implements HttpExchange {
   set bodyPace(pace: BodyPace | null) { this.#original.bodyPace = pace }
 
   get body(): AsyncIterable<Uint8Array> {
-    return this.#body === null ? this.#original.body : once(this.#body)
+    return this.#body === null ? this.#original.body : singleChunk(this.#body)
   }
 
   async readBody(limitBytes: number, admit?: (bytes: number) => void): Promise<Uint8Array> {
@@ -55,9 +56,4 @@ export class RewrittenExchange implements HttpExchange {
   stream(status: number, headers: HttpHeaders): HttpBodyWriter {
     return this.#original.stream(status, headers)
   }
-}
-
-/** Yields the bytes as one chunk. */
-export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
-  yield bytes
 }
