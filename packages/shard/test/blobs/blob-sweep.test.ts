@@ -63,6 +63,19 @@ describe('sweeps of blobs', () => {
     expect(sweeps.begun).to.equal(2)
   })
 
+  it('are repeated every hour, also when nothing is dropped', async () => {
+    const { sweep, clock } = sweeps
+    sweep.start()
+    await clock.advance(leaseMs)
+    for (const begun of [2, 3]) {
+      sweeps.finish()
+      await clock.advance(3_599_999)
+      expect(sweeps.begun).to.equal(begun - 1)
+      await clock.advance(1)
+      expect(sweeps.begun).to.equal(begun)
+    }
+  })
+
   it('begin only after the leases of the last run of the node have ended, whatever is dropped', async () => {
     const { sweep, clock } = sweeps
     sweep.start()

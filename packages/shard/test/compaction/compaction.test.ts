@@ -3,7 +3,7 @@ import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
 import { ManualClock, MemoryStorage, StorageError } from '@sectional/runtime'
 import { ShardHost, verifyShard } from '../../src/index.ts'
 import type { ShardEngine } from '../../src/index.ts'
-import { context, edit, shardA, shardRuntime } from '../shard-world.ts'
+import { context, edit, shardA, shardB, shardRuntime } from '../shard-world.ts'
 
 const text = 'x'.repeat(1000)
 
@@ -139,6 +139,22 @@ describe('compaction', () => {
       expect(await readable(first)).to.equal(0)
       expect(await readable(replaced), round).to.equal(0)
     }
+  })
+
+  it('runs for the shards that wait when those before it fail', async () => {
+    const others = [await host.create(shardB), await host.create({ ...shardA, incarnation: 'bbbb' })]
+    const first = await rewrite(4, 2)
+    const { records } = engine
+    const write = records.store.write.bind(records.store)
+    let failing = 2
+    records.store.write = async (...parts) => {
+      if (failing-- > 0) throw new StorageError('io', 'the disk fails')
+      return write(...parts)
+    }
+    for (const replica of [others[0]!, others[1]!, engine]) await replica.upkeep.compactShard(context)
+    await finish()
+    expect(failing).to.be.lessThan(0)
+    expect(await readable(first)).to.equal(0)
   })
 
   it('ends when the host is closed or the shard is dropped', async () => {
