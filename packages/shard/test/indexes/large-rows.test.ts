@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { IndexDefinition, IndexRow } from '@sectional/core'
 import { indexId } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
-import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
+import { MemoryStorage, RealClock, SeededRandom, StorageError, Turns } from '@sectional/runtime'
 import { BuildQueue } from '../../src/indexes/build-queue.ts'
 import { pageBytesMax } from '../../src/indexes/index-scan.ts'
 import { IndexStore } from '../../src/indexes/index-store.ts'
@@ -30,6 +30,8 @@ describe('rows with large values', () => {
   let store: IndexStore
   /** Bytes of the values of each batch that was written to the store. */
   const batches: number[] = []
+  /** The number of batches until the one that fails. */
+  let failsIn = Number.POSITIVE_INFINITY
 
   before(async () => {
     replica = new MemoryShardReplica({ history: 'one' })
@@ -38,6 +40,7 @@ describe('rows with large values', () => {
     store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock })
     const write = store.store.write.bind(store.store)
     store.store.write = fill => {
+      if (--failsIn === 0) return Promise.reject(new StorageError('io', 'the disk fails'))
       batches.push(0)
       return write(batch => {
         const put = batch.put.bind(batch)
@@ -90,5 +93,17 @@ describe('rows with large values', () => {
     expect(rowCount).to.equal(2 * ids.length)
     expect(batches.length - built).to.be.above(10)
     expect(Math.max(...batches)).to.be.below(batchBytes + 2 * valueBytes)
+  })
+  it('are all there after a batch in the middle of a page of changes could not be written', async () => {
+    const { rowCount } = await indexes.buildIndex({ definition, through: 0, waitMs: 0 }, context)
+    const edits = ids.map(id => edit(`${id} newer`, null, {}))
+    await replica.updateDocuments({ edits, revsLimit: 10 }, context)
+    const build = () => indexes.buildIndex({ definition, through: 'newest', waitMs: 20_000 }, context)
+    const before = batches.length
+    failsIn = 6
+    const failure = await build().catch((error: unknown) => error)
+    expect(failure).to.include({ name: 'ReplicaError', code: 'storage' })
+    expect(batches.length - before).to.be.above(1)
+    expect((await build()).rowCount).to.equal(rowCount + ids.length)
   })
 })

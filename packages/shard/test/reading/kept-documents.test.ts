@@ -67,6 +67,16 @@ describe('documents kept in memory', () => {
     expect(kept.get('a')).to.equal(undefined)
   })
 
+  it('are forgotten when a batch changes them, also when only other shards were read since the memory was full', () => {
+    const budget = new KeptDocumentsBudget(megabyte)
+    const [kept, other] = [new KeptDocuments(budget), new KeptDocuments(budget)]
+    readAgain(kept, 'a')
+    const half = megabyte / 2 / (128 + document('document-1000').length)
+    for (let index = 0; index < half; index++) readAgain(other, `document-${1000 + index}`)
+    kept.staged({}, [['a']])
+    expect(kept.get('a')).to.equal(undefined)
+  })
+
   it('of all shards of a node take bounded memory, and make way for others when they are not read any more', () => {
     const budget = new KeptDocumentsBudget(megabyte)
     const parts = [new KeptDocuments(budget), new KeptDocuments(budget)]

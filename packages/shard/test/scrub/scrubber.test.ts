@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { ShardId } from '@sectional/core'
 import { ManualClock, MemoryLog } from '@sectional/runtime'
 import type { ShardRecords } from '../../src/reading/shard-records.ts'
 import { DamagedRecordError } from '../../src/records/damaged-record.ts'
@@ -30,6 +31,19 @@ describe('a scrub', () => {
     }
     await scrubber.stop()
     expect(clock.pendingTimers).to.equal(0)
+  })
+
+  it('goes on with other shards and with attachments when a shard is damaged', async () => {
+    const damaged = { keys: { prefix: 1 }, get store() { throw new DamagedRecordError('it is damaged') } }
+    const reported: ShardId[] = []
+    let readsOfBlobs = 0
+    const scrubber = new Scrubber({
+      clock: new ManualClock(), log: new MemoryLog(), options: { pauseMs, restPart: 0 },
+      shards: () => [shardA, shardB], records: () => damaged as unknown as ShardRecords,
+      onDamage: shard => { reported.push(shard) }, checkFiles: async () => {}, readBlobs: async () => { readsOfBlobs++ },
+    })
+    await scrubber.run()
+    expect([reported, readsOfBlobs]).to.deep.equal([[shardA, shardB], 1])
   })
 
   it('reports no damage of a shard that was dropped or created anew meanwhile', async () => {
