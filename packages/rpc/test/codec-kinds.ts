@@ -1,6 +1,6 @@
 /** Draws the messages of verbs, and transmits them as a link does. */
 import fc from 'fast-check'
-import { DrawnValues, drawnShardVerbs, type DrawnVerb } from '@sectional/core/verb-values'
+import { DrawnValues, drawnControlVerbs, drawnShardVerbs, type DrawnVerb } from '@sectional/core/verb-values'
 import { SeededRandom } from '@sectional/runtime'
 import type { CallCodec, PagesCodec } from '../src/schema/codec.ts'
 import { PayloadReader, PayloadWriter } from '../src/schema/payload.ts'
@@ -14,15 +14,17 @@ export interface Kind {
   readonly decode: (message: WireMessage, payload: PayloadReader) => unknown
 }
 
+const drawnVerbs = { ...drawnShardVerbs, ...drawnControlVerbs }
+
 type Codec = CallCodec<unknown, unknown> | PagesCodec<unknown, unknown>
 
 /** Returns the kinds of messages of all verbs by their names, such as `requests of scanIndex`. */
-export function kindsOf<Name extends keyof typeof drawnShardVerbs>(
+export function kindsOf<Name extends keyof typeof drawnVerbs>(
   codecs: Readonly<Record<Name, Codec>>,
 ): ReadonlyMap<string, Kind> {
   const kinds = new Map<string, Kind>()
   for (const [verb, codec] of Object.entries<Codec>(codecs)) {
-    const { reply, request }: DrawnVerb = drawnShardVerbs[verb as Name]
+    const { reply, request }: DrawnVerb = drawnVerbs[verb as Name]
     if (request !== undefined) kinds.set(`requests of ${verb}`, requestsOf(verb, codec, request))
     if ('rows' in codec) kinds.set(`rows of ${verb}`, rowsOf(codec, reply))
     else kinds.set(`replies of ${verb}`, repliesOf(verb, codec, reply))
@@ -34,7 +36,7 @@ function drawn(draw: (values: DrawnValues) => unknown): fc.Arbitrary<unknown> {
   return fc.nat().map(seed => withoutAbsent(draw(new DrawnValues(new SeededRandom(seed)))))
 }
 
-/** Returns the value without the members that are undefined: the decoded objects do not have them. */
+/** Returns the value without the members that are undefined: many decoded objects do not have them. */
 function withoutAbsent(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
   if (Array.isArray(value)) return value.map(withoutAbsent)
@@ -80,5 +82,5 @@ export function received({ decode }: Kind, { header, payload }: Sent): unknown {
   const reader = new PayloadReader(payload)
   const decoded = decode(messageHeaderType.decode(header), reader)
   reader.finish()
-  return decoded
+  return withoutAbsent(decoded)
 }

@@ -80,6 +80,16 @@ describe('a dialer', () => {
     dialer.resume()
     assert.equal(clock.pendingTimers, 0)
   })
+
+  it('goes on dialing after a connection that was made during a pause has closed', async () => {
+    await listen()
+    end = { lifetimeMs: 0, refused: false }
+    dialer.resume()
+    assert.equal(clock.pendingTimers, 1)
+    dialer.dial()
+    await clock.advance(backoffAbsentMaxMs)
+    assert(connections.length > 1, `it connected ${connections.length} times`)
+  })
 })
 
 describe('addresses of nodes', () => {

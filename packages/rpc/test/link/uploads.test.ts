@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { ReplicaError } from '@sectional/core'
 import type { BlobReplica, CallContext, ShardReplica, WrittenBlob } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
+import { sleep } from '@sectional/runtime'
 import { context, failure, TestWorld } from '../test-node.ts'
 
 const hash = 'cd'.repeat(32)
@@ -98,6 +99,24 @@ describe('uploads over a link', () => {
     assert.equal((await call).code, 'timeout')
     await world.settle()
     assert.equal(served?.signal?.aborted, true)
+  })
+
+  it('take longer than their timeout while the far end goes on taking chunks', async () => {
+    const remote = await serving(async chunks => {
+      let length = 0
+      for await (const chunk of chunks) {
+        await sleep(world.clock, 80)
+        length += chunk.length
+      }
+      return { hash, length }
+    }, { uploadBytes: 2000 })
+    const written = remote.blobs.writeBlob(counted(1000, 10).chunks, { timeoutMs: 300 })
+    for (let turn = 0; turn < 10; turn++) {
+      for (let inner = 0; inner < 5; inner++) await world.settle()
+      await world.clock.advance(80)
+    }
+    for (let turn = 0; turn < 5; turn++) await world.settle()
+    assert.equal((await written).length, 10_000)
   })
 
   it('time out when the far end takes everything and does not answer', async () => {

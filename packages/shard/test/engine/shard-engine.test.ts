@@ -280,6 +280,17 @@ describe('a shard engine', () => {
     expect((await collect(engine.scanPurges(0, context))).map(({ uuid }) => uuid)).to.deep.equal(['one', 'two'])
   })
 
+  it('carries out a purge again that could not be written', async () => {
+    const purge = () =>
+      engine.purgeDocuments({ purges: [{ uuid: 'one', id: 'a', paths: [{ start: 1, ids: ['x'] }] }] }, context)
+    await engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
+    storage.disk.failNextWrite('io')
+    expect(await code(purge())).to.equal('storage')
+    expect(await purge()).to.deep.equal([['1-x']])
+    expect(await engine.openDocument({ id: 'a', body: false, tree: false }, context)).to.equal(null)
+    expect((await collect(engine.scanPurges(0, context))).map(({ uuid }) => uuid)).to.deep.equal(['one'])
+  })
+
   it('rejects when the deadline passes, and completes the write nevertheless', async () => {
     slowDisk()
     const late = code(
