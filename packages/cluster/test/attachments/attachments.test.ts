@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { ApiError, attachmentDigests, revisionHash, type AttachmentRecord } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { expect } from 'chai'
@@ -187,6 +188,22 @@ describe('content of attachments', () => {
       expect(stored.equals(content)).to.equal(true)
     })
   }
+
+  it('that is damaged again and again is repaired each time', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
+    const { blobs } = world.store('a')
+    const isSound = () => all(blobs.readBlob({ hash, span: null }, plainCall))
+      .then(stored => stored.equals(content), () => false)
+    for (let time = 1; time <= 6; time++) {
+      blobs.damageBlob(hash, 'changed')
+      expect((await read(world, coordinator)).equals(content)).to.equal(true)
+      for (let turn = 0; turn < 1000 && !await isSound(); turn++) await setImmediate()
+      expect(await isSound(), `damage ${time}`).to.equal(true)
+    }
+    await coordinator.stop()
+  })
 
   for (const [what, span] of [
     ['all of it', null], ['a part of it', { start: 10, end: content.length - 10 }],

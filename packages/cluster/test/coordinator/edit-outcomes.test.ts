@@ -216,10 +216,11 @@ describe('the outcome of an edit', () => {
       .updateDocuments({ edits: [{ ...rival, attempt: 9 }], revsLimit: 1000, force: true }, plainCall)
     const coordinator = world.coordinator('a')
     // The replica of b answers before the write is acknowledged, because w is 3.
-    const edits = [edit('y', null, {}), edit('x', parent, { by: 'a' })]
+    const edits = [edit('x', null, {}), edit('y', null, {}), edit('x', parent, { by: 'a' })]
     const outcomes = await coordinator.updateDocuments(world.db, edits, { w: 3 }, request())
-    expect(outcomes[0]).to.include({ kind: 'written', accepted: false })
-    expect(outcomes[1]).to.include({ kind: 'error', status: 503 })
+    expect(outcomes[0]).to.deep.equal({ kind: 'conflict' })
+    expect(outcomes[1]).to.include({ kind: 'written', accepted: false })
+    expect(outcomes[2]).to.include({ kind: 'error', status: 503 })
   })
 
   it('is unknown when a replica has heard of an equal edit after the edit that replaced it', async () => {

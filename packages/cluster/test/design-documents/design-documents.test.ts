@@ -199,6 +199,19 @@ describe('the cache of design documents', () => {
     expect(await world.during(world.on('c').designDocument(world.db, '_design/e'))).to.include({ id: '_design/e' })
   })
 
+  it('is kept when no majority answers, and the replica that does has never had the document', async () => {
+    const world = new DesignWorld()
+    world.faults.set('c', { kind: 'fail', code: 'storage', verbs: ['storeRevisions'] })
+    const first = await world.write('a', null, { n: 1 })
+    expect(await world.revisionOn('c')).to.equal(first)
+    world.isolate('c')
+    world.faults.delete('c')
+    const other = edit('_design/e', null, {})
+    await world.during(world.on('c').updateDocuments(world.db, [other], {}, request()))
+    expect(await world.revisionOn('c')).to.equal(first)
+    expect((await world.leavesOf(id)).c).to.deep.equal([])
+  })
+
   it('has the newest revision when one of two replicas that answer has missed a change or the deletion', async () => {
     for (const deleted of [false, true]) {
       const world = new DesignWorld()

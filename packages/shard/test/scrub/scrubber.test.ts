@@ -40,7 +40,8 @@ describe('a scrub', () => {
     const scrubber = new Scrubber({
       clock: new ManualClock(), log: new MemoryLog(), options: { pauseMs, restPart: 0 },
       shards: () => [shardA, shardB], records: () => damaged as unknown as ShardRecords,
-      onDamage: shard => { reported.push(shard) }, checkFiles: async () => {}, readBlobs: async () => { readsOfBlobs++ },
+      onDamage: shard => { reported.push(shard) }, checkFiles: async () => {},
+      readBlobs: async () => { readsOfBlobs++ },
     })
     await scrubber.run()
     expect([reported, readsOfBlobs]).to.deep.equal([[shardA, shardB], 1])
