@@ -116,10 +116,11 @@ describe('upkeep', () => {
     expect(await leavesOf('deleted')).to.deep.equal([])
   })
 
-  it('tries tombstones again of which nothing was purged, and forgets how far shards came that are gone', async () => {
+  it('tries tombstones again of which nothing was purged, and all of a shard that was gone or rebuilt', async () => {
     const world = new ReplicaWorld({ nodes: ['a'] })
     world.setDatabase({ ...world.db, autoPurge: { deleted_document_ttl: '1_day' } })
-    const replica = new MemoryShardReplica({ history: 'h', now: () => world.clock.now() })
+    const replicaOf = (history: string) => new MemoryShardReplica({ history, now: () => world.clock.now() })
+    let replica = replicaOf('h')
     const asked: string[] = []
     let refused = ['second']
     const { db } = world
@@ -136,10 +137,13 @@ describe('upkeep', () => {
       },
     })
     await world.clock.advance(1_760_000_000_000 - world.clock.now())
-    for (const id of ['first', 'second', 'third']) {
-      const revision = { id, path: { start: 2, ids: ['b', 'a'] }, deleted: true, body: bytes({}) }
-      await replica.storeRevisions({ revisions: [revision], revsLimit: 10 }, plainCall)
+    const fill = async (): Promise<void> => {
+      for (const id of ['first', 'second', 'third']) {
+        const revision = { id, path: { start: 2, ids: ['b', 'a'] }, deleted: true, body: bytes({}) }
+        await replica.storeRevisions({ revisions: [revision], revsLimit: 10 }, plainCall)
+      }
     }
+    await fill()
     const round = async (): Promise<string[]> => { await work.run(); return asked.splice(0) }
     await world.clock.advance(1.1 * dayMs)
     expect(await round()).to.deep.equal(['first', 'second', 'third'])
@@ -149,6 +153,10 @@ describe('upkeep', () => {
     databases = []
     expect(await round()).to.deep.equal([])
     databases = [db]
+    expect(await round()).to.deep.equal(['first', 'second', 'third'])
+    replica = replicaOf('rebuilt')
+    await fill()
+    await world.clock.advance(1.1 * dayMs)
     expect(await round()).to.deep.equal(['first', 'second', 'third'])
     await work.stop()
   })
