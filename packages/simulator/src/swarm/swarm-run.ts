@@ -44,7 +44,6 @@ import type { Drill } from '../drills/drill.ts'
 import { drills, durationMax } from '../drills/index.ts'
 import { firstSeed } from '../drills/lost-seed-drill.ts'
 import { Exchanges } from '../links/exchanges.ts'
-import { allLinked } from '../links/link-drill.ts'
 import { drillLinks } from '../links/link-drills.ts'
 import { LinkWorkload } from '../links/link-workload.ts'
 import { OpenLinks } from '../links/open-links.ts'
@@ -66,6 +65,7 @@ import { Schedule } from '../plan/schedule.ts'
 import { damageNames, drawSwarmOptions } from '../plan/swarm-options.ts'
 import type { SwarmOptions } from '../plan/swarm-options.ts'
 import { Weather } from '../plan/weather.ts'
+import { restBeforeDrill } from './drill-start.ts'
 import { drillShares, losesWrites, lostSeedShare } from './drill-shares.ts'
 
 export interface SwarmResult {
@@ -115,7 +115,6 @@ const revsLimitDefault = 1000
 const drilledRevsLimitMin = 5
 /** With fewer voters the cluster could not lose one. */
 const votersMin = 3
-const leaderMsMax = 60_000
 /** Mean pause between two inspections of an index, as a multiple of that between two operations of a client. */
 const inspectionThinks = 4
 /** What clients do that only create and delete databases. */
@@ -547,13 +546,7 @@ class SwarmRun {
     const others = world.nodes.map(node => node.number).filter(other => other !== number)
     world.say(`drill ${name} with node ${number} and ${database}`)
     this.#drills++
-    // The drill before may have left the cluster in an election or without links, and a drill judges its own fault.
-    for (const node of world.nodes) {
-      const peers = world.nodes.filter(other => other !== node)
-      await world.run(() => allLinked({ world, node, exchanges: this.#exchanges }, peers))
-    }
-    await world.run(() => world.eventually('all nodes to follow a leader', leaderMsMax, async () =>
-      world.nodes.find(({ inside }) => inside?.control.leader() === null)?.name ?? null))
+    await world.run(() => restBeforeDrill(world, this.#exchanges))
     this.#demand(
       name,
       await world.run(() => drill({ world, dice, disks: this.#disks, database, number, others }), durationMax(name)),
