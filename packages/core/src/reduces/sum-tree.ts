@@ -36,9 +36,12 @@ export class SumTree {
     else this.#root = this.#addValue(this.#root, value)
   }
 
-  /** @throws RangeError when the bytes are not a sum; ReduceFailure like `add` */
-  addEncoded(reader: ByteReader): void {
-    this.#root = this.#addNode(this.#root, reader, 1)
+  /**
+   * @param depth 1, or the depth of the sum as a member of another one
+   * @throws RangeError when the bytes are not a sum; ReduceFailure like `add`
+   */
+  addEncoded(reader: ByteReader, depth = 1): void {
+    this.#root = this.#addNode(this.#root, reader, depth)
   }
 
   encode(writer: ByteWriter): void {
@@ -56,18 +59,19 @@ export class SumTree {
 
   #addValue(node: SumNode | undefined, value: unknown): SumNode {
     if (typeof value === 'number') {
-      const target = this.#numberAt(node, () => String(value))
+      if (node instanceof Map) throw unsummable(value)
+      const target = this.#numberAt(node)
       firstOf(target).add(value)
       return target
     }
     if (Array.isArray(value)) {
-      if (!value.every(element => typeof element === 'number')) throw unsummable(value)
-      const target = this.#arrayAt(node, value.length, () => JSON.stringify(value))
+      if (node instanceof Map || !value.every(element => typeof element === 'number')) throw unsummable(value)
+      const target = this.#arrayAt(node, value.length)
       for (const [index, element] of value.entries()) target[index]!.add(element)
       return target
     }
-    if (!isJsonObject(value)) throw unsummable(value)
-    const target = this.#objectAt(node, () => JSON.stringify(value))
+    if (!isJsonObject(value) || !(node === undefined || node instanceof Map)) throw unsummable(value)
+    const target = this.#objectAt(node)
     for (const [name, member] of Object.entries(value)) {
       target.set(name, this.#addValue(this.#member(target, name), member))
     }
@@ -75,22 +79,26 @@ export class SumTree {
   }
 
   #addNode(node: SumNode | undefined, reader: ByteReader, depth: number): SumNode {
+    const start = reader.offset
     const tag = reader.byte()
     if (tag === numberTag) {
-      const target = this.#numberAt(node, anotherSum)
+      if (node instanceof Map) throw mixedSum(reader, start, depth)
+      const target = this.#numberAt(node)
       firstOf(target).addEncoded(reader)
       return target
     }
     const count = reader.varint()
     if (count > sumNodesMax) throw new RangeError('a sum has too many members')
     if (tag === arrayTag) {
-      const target = this.#arrayAt(node, count, anotherSum)
+      if (node instanceof Map) throw mixedSum(reader, start, depth)
+      const target = this.#arrayAt(node, count)
       for (let index = 0; index < count; index++) target[index]!.addEncoded(reader)
       return target
     }
     if (tag !== objectTag) throw new RangeError(`${tag} is not the tag of a sum`)
     if (depth > jsonDepthMax) throw new RangeError('a sum is nested too deep')
-    const target = this.#objectAt(node, anotherSum)
+    if (!(node === undefined || node instanceof Map)) throw mixedSum(reader, start, depth)
+    const target = this.#objectAt(node)
     for (let left = count; left > 0; left--) {
       const name = reader.text(reader.varint(), 'utf8')
       target.set(name, this.#addNode(this.#member(target, name), reader, depth + 1))
@@ -98,9 +106,8 @@ export class SumTree {
     return target
   }
 
-  /** Returns the node to which a number is added. @param cause returns what is added, for the failure */
-  #numberAt(node: SumNode | undefined, cause: () => string): ExactSum | ExactSum[] {
-    if (node instanceof Map) throw notSummable(cause())
+  /** Returns the node to which a number is added. */
+  #numberAt(node: ExactSum | ExactSum[] | undefined): ExactSum | ExactSum[] {
     if (node === undefined) {
       this.#grow(1)
       return new ExactSum()
@@ -109,17 +116,15 @@ export class SumTree {
     return node
   }
 
-  #arrayAt(node: SumNode | undefined, length: number, cause: () => string): ExactSum[] {
-    if (node instanceof Map) throw notSummable(cause())
+  #arrayAt(node: ExactSum | ExactSum[] | undefined, length: number): ExactSum[] {
     if (!Array.isArray(node)) this.#grow(1)
     const target = node === undefined ? [] : Array.isArray(node) ? node : [node]
     this.#extend(target, length)
     return target
   }
 
-  #objectAt(node: SumNode | undefined, cause: () => string): Map<string, SumNode> {
-    if (node instanceof Map) return node
-    if (node !== undefined) throw notSummable(cause())
+  #objectAt(node: Map<string, SumNode> | undefined): Map<string, SumNode> {
+    if (node !== undefined) return node
     this.#grow(1)
     return new Map<string, SumNode>()
   }
@@ -145,9 +150,12 @@ export class SumTree {
   }
 }
 
-/** The cause of a failure when sums of several rows cannot be added to each other. */
-function anotherSum(): string {
-  return 'null'
+/** Returns the failure of adding the encoded sum at an offset of the reader: it names this sum. */
+function mixedSum(reader: ByteReader, offset: number, depth: number): ReduceFailure {
+  reader.offset = offset
+  const added = new SumTree()
+  added.addEncoded(reader, depth)
+  return notSummable(added.toJson())
 }
 
 /** Returns the number itself, or the first element of an array. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { reduced, reductionOf, rowOf, rowsOf } from './reduce-rows.ts'
+import { combined, reduced, reductionOf, rowOf, rowsOf } from './reduce-rows.ts'
 
 function resultOf(name: string, values: readonly unknown[]): unknown {
   return reduced(name, rowsOf(values))
@@ -37,6 +37,17 @@ describe('results of built-in reduce functions', () => {
       const result = resultOf('_sum', values) as { readonly reason: string }
       expect(result).to.deep.include({ error: 'builtin_reduce_error', caused_by: causedBy })
       expect(result.reason).to.match(/^The _sum function requires that map values be numbers, arrays of numbers, or/)
+    })
+  }
+
+  for (const [first, second, causedBy] of [
+    [[{ a: 1 }], [1, 2], 3], [[1], [{ a: 1 }, { b: 2 }], { a: 1, b: 2 }], [[{ a: 1 }], [[1], [1, 2]], [2, 2]],
+    [[{ a: { b: 1 } }], [{ a: 5 }], 5], [[{ a: 5 }], [{ a: { b: [1] } }], { b: [1] }],
+  ] as const) {
+    it(`_sum of ${JSON.stringify(first)} and another _sum of ${JSON.stringify(second)} is an error`, () => {
+      const states = [first, second].map(values => reductionOf('_sum', rowsOf(values)).encode())
+      const result = JSON.parse(combined('_sum', states).result()) as unknown
+      expect(result).to.deep.include({ error: 'builtin_reduce_error', caused_by: causedBy })
     })
   }
 
