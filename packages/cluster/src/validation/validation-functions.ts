@@ -39,6 +39,13 @@ function validatorOf({ incarnation }: DatabaseRecord, document: DesignDocument):
     return { kind: 'unsupported', designDocument, language: String(language) }
   }
   // Each call in the sandbox counts the bytes of the modules, so they are passed only to functions that may need them.
-  const modules = source.includes('require') ? asBuffer(document.body).toString('utf8') : '{}'
+  const modules = /require|this/.test(source) ? document.derived(designText) : '{}'
   return { kind: 'javascript', called: { database: incarnation, designDocument, modules, source } }
+}
+
+/** Returns the design document as `require` and `this` of its function see it: without its attachments. */
+function designText({ id, revision, body }: DesignDocument): string {
+  // The body is the text of an object without special members.
+  const members = asBuffer(body).toString('utf8', 1, body.length - 1)
+  return `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(revision)}${members === '' ? '' : ','}${members}}`
 }

@@ -96,6 +96,23 @@ describe('validation functions', () => {
     expect((await node.put('/db/x', { login: true })).status).to.equal(201)
   })
 
+  it('have the design document as `this`, whether or not they load modules from it', async () => {
+    const seen = '[this._id, this._rev, this.limits.top]'
+    for (const [source, expected] of [
+      [`function () { throw { forbidden: ${seen} } }`, ['_design/v', '2-', 7]],
+      [`function () { throw { forbidden: ${seen}.concat(require("lib/max").max) } }`, ['_design/v', '3-', 7, 9]],
+    ] as const) {
+      const current = (await node.get('/db/_design/v')).json
+      await node.put('/db/_design/v', {
+        _rev: current._rev, limits: { top: 7 }, lib: { max: 'exports.max = 9' }, validate_doc_update: source,
+      })
+      const { status, json } = await node.put('/db/x', {})
+      expect(status).to.equal(403)
+      const [id, rev, ...others] = json.reason
+      expect([id, rev.slice(0, 2), ...others]).to.deep.equal(expected)
+    }
+  })
+
   it('answer 500 without a reference to the log when they fail', async () => {
     const failed = await node.put('/db/x', { broken: 1 })
     expect([failed.status, Object.keys(failed.json)]).to.deep.equal([500, ['error', 'reason']])
