@@ -4,7 +4,7 @@ import { indexId, rootCollationVersion, type IndexDefinition } from '@sectional/
 import { currentDesignDocument } from '../documents/current-design-document.ts'
 import { readBody } from '../messages/body.ts'
 import { sendJson } from '../messages/response.ts'
-import { definitionsOf, usedDefinitions } from '../views/view-definitions.ts'
+import { definitionsOf, usedDefinitions, viewsOf } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 
 export const getDesignInfo: Handler = async (request, services) => {
@@ -24,7 +24,7 @@ export const getDesignInfo: Handler = async (request, services) => {
       updater_running: info.building,
       update_seq: info.readSequence,
       sizes: { file, external, active },
-      signature: signatureOf(definitions),
+      signature: signatureOf(viewsOf(document, database), definitions),
       // An index reads purges in the order of the changes, so that they have no numbers of their own.
       purge_seq: 0,
       language: document.members['language'] ?? 'javascript',
@@ -42,7 +42,8 @@ export const postViewCleanup: Handler = async (request, services) => {
   sendJson(request, services, 202, { ok: true })
 }
 
-/** Two design documents have equal signatures when they need the same indexes, whatever the names of their views. */
-function signatureOf(definitions: readonly IndexDefinition[]): string {
-  return hash('md5', [...new Set(definitions.map(indexId))].toSorted().join('\n'), 'hex')
+/** Two design documents have equal signatures when they need the same indexes, and their views have the same names. */
+function signatureOf(views: ReadonlyMap<string, IndexDefinition>, definitions: readonly IndexDefinition[]): string {
+  const named = [...views].map(([name, view]) => `${indexId(view)} ${name}`)
+  return hash('md5', [...named, ...new Set(definitions.map(indexId))].toSorted().join('\n'), 'hex')
 }

@@ -50,7 +50,7 @@ function definitionIn(
  * Returns the definitions of the views that can be queried, by their names. A definition is the same object for each
  * query as long as the design document is in the cache of the node.
  */
-function viewsOf(document: DesignDocument, database: IndexedDatabase): ReadonlyMap<string, IndexDefinition> {
+export function viewsOf(document: DesignDocument, database: IndexedDatabase): ReadonlyMap<string, IndexDefinition> {
   return document.derived(database.partitioned ? partitionedViews : globalViews)
 }
 

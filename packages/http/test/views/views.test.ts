@@ -414,10 +414,11 @@ describe('the indexes of views', () => {
     assert.equal((await node.get('/db/_design/none/_info')).json.reason, 'missing')
   })
 
-  it('have one signature when the views are equal, and others when they are not', async () => {
+  it('have one signature when the views and their names are equal, and others when they are not', async () => {
     const view = { map: byName, reduce: '_count' }
     await write('db',
-      { _id: '_design/one', views: { v: view }, filters: { f: 'x' } }, { _id: '_design/two', views: { w: view } },
+      { _id: '_design/one', views: { v: view }, filters: { f: 'x' } }, { _id: '_design/two', views: { v: view } },
+      { _id: '_design/name', views: { w: view } },
       { _id: '_design/map', views: { v: { ...view, map: bySize } } },
       { _id: '_design/reduce', views: { v: { ...view, reduce: '_sum' } } },
       { _id: '_design/options', views: { v: view }, options: { include_design: true } })
@@ -425,7 +426,7 @@ describe('the indexes of views', () => {
       (await node.get(`/db/_design/${name}/_info`)).json.view_index.signature
     const one = await signature('one')
     assert.equal(await signature('two'), one)
-    for (const name of ['map', 'reduce', 'options']) assert.notEqual(await signature(name), one, name)
+    for (const name of ['name', 'map', 'reduce', 'options']) assert.notEqual(await signature(name), one, name)
   })
 
   it('are kept by a cleanup while a design document needs them', async () => {
