@@ -29,6 +29,8 @@ export interface Routes {
 
 /** Names of databases that begin with an underscore. */
 const systemDatabases = new Set(['_users', replicatorDatabase, '_global_changes', '_metadata'])
+/** Those that the cluster keeps for itself. Their security objects admit nobody else than server administrators. */
+const internalDatabases = new Set(['_global_changes', '_metadata'])
 const listPaths = new Set(['_all_docs', '_changes'])
 
 export function dispatch(routes: Routes, request: RequestContext, services: Services): void | Promise<void> {
@@ -95,6 +97,8 @@ function dispatchDatabase(
     request.params = [name]
     return handle(routes.databaseRoot, request, services)
   }
+  // Events name all databases, like the endpoints that are for server administrators.
+  if (internalDatabases.has(name)) requireServerAdmin(request.user)
   if (listPaths.has(segments[1] ?? '')) requireLister(request.user, name)
   const database = services.control.state()?.databases.get(name)
   return database === undefined

@@ -175,6 +175,29 @@ describe('access', () => {
     }
   })
 
+  it('to internal databases is for server administrators, whatever their security object says', async () => {
+    for (const name of ['_global_changes', '_metadata']) {
+      const refuses = async (): Promise<void> => {
+        for (const [method, path, body] of [
+          ['GET', ''], ['GET', '/doc'], ['PUT', '/doc2', {}], ['GET', '/_security'], ['GET', '/_design_docs'],
+          ['POST', '/_find', { selector: {} }], ['POST', '/_bulk_docs', { docs: [{}] }],
+          ['POST', '/_bulk_get', { docs: [{ id: 'doc' }] }],
+        ] as const) {
+          const refused = await node.request(method, `/${name}${path}`, body, anonymous)
+          expect([refused.status, refused.json], `${method} ${name}${path}`).to.deep.equal([
+            401, { error: 'unauthorized', reason: 'You are not a server admin.' },
+          ])
+        }
+      }
+      await refuses()
+      await node.put(`/${name}`)
+      await node.put(`/${name}/_security`, {})
+      expect((await node.put(`/${name}/doc`, {})).status).to.equal(201)
+      await refuses()
+      expect((await node.get(`/${name}/doc`)).status).to.equal(200)
+    }
+  })
+
   it('to the list of databases can be opened to everybody', async () => {
     node.configuration.put('chttpd', 'admin_only_all_dbs', 'false')
     expect((await node.get('/_all_dbs', anonymous)).json).to.deep.equal(['db'])
