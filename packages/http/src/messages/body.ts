@@ -14,15 +14,21 @@ import { gzipTooLarge, requestTooLarge, type RequestLimit } from '../settings/si
 /**
  * Reads the whole body and decodes gzip when the request declares it. The bytes count against the node's budget until
  * the request ends.
- * @param limit maximum of the body as sent and as decoded; by default the node's limit
+ * @param ownLimit limit of the endpoint, in addition to those of the node. All concern the body as sent and as decoded
  */
 export async function readBody(
-  request: RequestContext, services: Services, limit = bodyLimit(services),
+  request: RequestContext, services: Services, ownLimit?: RequestLimit,
 ): Promise<Uint8Array> {
+  const limit = smallestLimit(services, ownLimit)
   const startedAt = services.runtime.clock.monotonic()
   const bytes = await receive(request, services, limit)
   request.bodyTimeMs += services.runtime.clock.monotonic() - startedAt
   return decodeContent(request, services, bytes, limit)
+}
+
+function smallestLimit(services: Services, ownLimit: RequestLimit | undefined): RequestLimit {
+  const limit = bodyLimit(services)
+  return ownLimit !== undefined && ownLimit.bytes < limit.bytes ? ownLimit : limit
 }
 
 function bodyLimit({ options: { bodyBytesMax, requestBytesMax } }: Services): RequestLimit {
@@ -161,13 +167,13 @@ export function requireJsonType(request: RequestContext): void {
  * accepted
  */
 export async function readJsonBytes(
-  request: RequestContext, services: Services, limit = bodyLimit(services),
+  request: RequestContext, services: Services, ownLimit?: RequestLimit,
 ): Promise<Uint8Array> {
   const { headers } = request.exchange
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
     throw new ApiError('missing_body')
   }
-  return readBody(request, services, limit)
+  return readBody(request, services, ownLimit)
 }
 
 /** Reads any JSON value. The content type is ignored. */
@@ -177,18 +183,15 @@ export async function readJson(request: RequestContext, services: Services): Pro
 
 /** Reads a JSON object. @throws ApiError when the body is not a JSON object */
 export async function readJsonObject(
-  request: RequestContext, services: Services, limit = bodyLimit(services),
+  request: RequestContext, services: Services, ownLimit?: RequestLimit,
 ): Promise<JsonObject> {
-  return parseBodyObject(await readJsonBytes(request, services, limit), request, services)
+  return parseBodyObject(await readJsonBytes(request, services, ownLimit), request, services)
 }
 
 /** Reads the body of a query by selector. @throws ApiError when it is not a JSON object, or is too large */
 export function readQueryObject(request: RequestContext, services: Services): Promise<JsonObject> {
-  const limit = bodyLimit(services)
   const { findBytesMax: bytes } = services.options
-  return readJsonObject(
-    request, services, bytes < limit.bytes ? { bytes, setting: httpDeclarations.findBytesMax.name } : limit,
-  )
+  return readJsonObject(request, services, { bytes, setting: httpDeclarations.findBytesMax.name })
 }
 
 /** Parses a body that must be a JSON object. @throws ApiError as `parseBody`, and when it is not a JSON object */

@@ -194,6 +194,20 @@ describe('request pipeline', () => {
     expect((await node.put('/db/e', { text: 'x'.repeat(5000) })).json.error).to.equal('too_large')
   })
 
+  it('bounds bodies by max_http_request_size also where an endpoint has a limit of its own', async () => {
+    node.configuration.put('chttpd', 'max_http_request_size', '20')
+    for (const [method, path, body] of [
+      ['PUT', '/db/_security', { members: { names: ['anna'] } }],
+      ['POST', '/_session', { name: 'anna', password: 'secret' }],
+      ['POST', '/db/_find', { selector: { text: 'abc' } }],
+    ] as const) {
+      const { status, json } = await node.request(method, path, body)
+      expect([status, json.error], path).to.deep.equal([413, 'too_large'])
+      expect(json.reason, path).to.include('chttpd/max_http_request_size is 20')
+    }
+    expect((await node.put('/db/_security', {})).status).to.equal(200)
+  })
+
   it('answers 414 for addresses over the configured length', async () => {
     node.configuration.put('chttpd', 'max_uri_length', '128')
     expect((await node.get(`/db/${'x'.repeat(124)}`)).status).to.equal(404)
