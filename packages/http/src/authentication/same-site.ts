@@ -1,6 +1,6 @@
 /** The attribute SameSite of the session cookie (`chttpd_auth/same_site`). */
 import type { Log } from '@sectional/runtime'
-import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
+import { allowsCredentials, type CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 
 const attributes: ReadonlyMap<string, string> = new Map([['none', 'None'], ['lax', 'Lax'], ['strict', 'Strict']])
@@ -11,10 +11,10 @@ const loggedMax = 100
 
 /** Returns the attribute, or undefined for a cookie without it. */
 export function sameSiteOf(
-  { sameSite }: Pick<HttpOptions, 'sameSite'>, { crossOriginEnabled, crossOriginCredentials }: CrossOriginOptions,
+  { sameSite }: Pick<HttpOptions, 'sameSite'>, crossOrigin: CrossOriginOptions,
 ): string | undefined {
   if (sameSite !== auto) return attributes.get(sameSite)
-  return crossOriginEnabled && crossOriginCredentials ? undefined : attributes.get('lax')
+  return allowsCredentials(crossOrigin) ? undefined : attributes.get('lax')
 }
 
 /** Logs a warning when the option gets a value that is none of the valid ones. An empty value is not meant as one. */

@@ -4,7 +4,7 @@
  * headers.
  */
 import type { HttpHeaders } from '@sectional/runtime'
-import type { CrossOriginOptions } from '../request/cross-origin-hosts.ts'
+import { allowsCredentials, type CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { RequestContext } from '../request/request-context.ts'
 
 const defaultMethods = ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE']
@@ -77,10 +77,6 @@ export function allowsCredentialsOf(request: RequestContext, options: CrossOrigi
 export function isListedOrigin(request: RequestContext, options: CrossOriginOptions): boolean {
   const origin = request.header('origin')?.toLowerCase()
   return origin !== undefined && options.crossOriginEnabled && options.crossOriginOrigins.includes(origin)
-}
-
-function allowsCredentials({ crossOriginCredentials, crossOriginOrigins }: CrossOriginOptions): boolean {
-  return crossOriginCredentials && !crossOriginOrigins.includes('*')
 }
 
 function originHeaders(origin: string, options: CrossOriginOptions): HttpHeaders {

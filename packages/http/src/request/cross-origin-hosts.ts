@@ -8,6 +8,14 @@ import { addressedHost } from './forwarded-headers.ts'
 /** The options of cross-origin requests to one host. */
 export type CrossOriginOptions = CrossOriginValues & Pick<HttpOptions, 'crossOriginEnabled'>
 
+/** Returns whether there are origins whose scripts may use the credentials of a user. */
+export function allowsCredentials(
+  { crossOriginEnabled, crossOriginCredentials, crossOriginOrigins }: CrossOriginOptions,
+): boolean {
+  return crossOriginEnabled && crossOriginCredentials && crossOriginOrigins.length > 0
+    && !crossOriginOrigins.includes('*')
+}
+
 /** The settings of `[cors:HOST]`, which can be changed while the node runs. A host has those of `[cors]` otherwise. */
 export class CrossOriginHosts {
   readonly #configuration: Configuration
