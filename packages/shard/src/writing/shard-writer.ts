@@ -218,7 +218,9 @@ export class ShardWriter implements DraftBase {
   }
 
   partition(partition: string): PartitionInfo {
-    return this.#pending.partitions.get(partition) ?? this.#records.partition(partition)
+    const pending = this.#pending.partitions.get(partition)
+    if (pending !== undefined) this.#sawPending = true
+    return pending ?? this.#records.partition(partition)
   }
 
   knownAttempt(id: string, revision: string): number | undefined {

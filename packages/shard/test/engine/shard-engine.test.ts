@@ -280,6 +280,19 @@ describe('a shard engine', () => {
     expect((await collect(engine.scanPurges(0, context))).map(({ uuid }) => uuid)).to.deep.equal(['one', 'two'])
   })
 
+  it('confirms a purge that is repeated only when it is durable', async () => {
+    const purge = () =>
+      engine.purgeDocuments({ purges: [{ uuid: 'one', id: 'a', paths: [{ start: 1, ids: ['x'] }] }] }, context)
+    await engine.storeRevisions({ revisions: [revision('a', ['x'], {})], revsLimit: 10 }, context)
+    slowDisk()
+    let confirmed = false
+    const replies = Promise.all([purge(), purge().then(reply => { confirmed = true; return reply })])
+    await clock.advance(syncDelayMs - 1)
+    expect(confirmed).to.equal(false)
+    await clock.advance(syncDelayMs)
+    expect(await replies).to.deep.equal([[['1-x']], [[]]])
+  })
+
   it('carries out a purge again that could not be written', async () => {
     const purge = () =>
       engine.purgeDocuments({ purges: [{ uuid: 'one', id: 'a', paths: [{ start: 1, ids: ['x'] }] }] }, context)
@@ -331,6 +344,22 @@ describe('a shard engine', () => {
     expect(await write('p:2', external + 1)).to.include({ kind: 'updated' })
     const parent = first.kind === 'updated' ? `1-${first.path.ids[0]}` : ''
     expect(await write('p:1', external, parent, true)).to.include({ kind: 'updated' })
+  })
+
+  it('reports that a partition is full only when the document that has filled it is durable', async () => {
+    const partitioned = await host.create(shardB, true)
+    const write = (id: string): Promise<unknown> => {
+      const request = { edits: [edit(id, null, {})], revsLimit: 10, partitionBytesMax: 1 }
+      return partitioned.updateDocuments(request, context).then(reply => decided(reply)[0]!.kind)
+    }
+    slowDisk()
+    storage.disk.failNextWrite('io')
+    const failing = [write('p:1'), write('p:2')].map(code)
+    await clock.advance(syncDelayMs)
+    expect(await Promise.all(failing)).to.deep.equal(['storage', 'storage'])
+    const later = Promise.all([write('p:2'), write('p:1')])
+    await clock.advance(syncDelayMs * 3)
+    expect(await later).to.deep.equal(['updated', 'partition_overflow'])
   })
 
   it('counts the bytes of the documents of a partition that exist, not of those that they have replaced', async () => {
