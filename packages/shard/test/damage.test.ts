@@ -219,6 +219,17 @@ describe('damage on the disk of a shard', () => {
     expect(rebuilt!.leaves).to.deep.equal(leaves)
   })
 
+  it('makes a rebuild keep the attempt of each conflicting revision', async () => {
+    const revisions = ['dd', 'ee', 'ff'].map((hash, attempt) => (
+      { id: 'x', path: { start: 1, ids: [hash] }, deleted: false, body: json({}), ...(attempt > 0 && { attempt }) }))
+    await world.replica.storeRevisions({ revisions, revsLimit: 100 }, context)
+    await world.host.rebuild(shardA)
+    const leaves = [{ id: 'x', revisions: 'leaves', latest: false } as const]
+    const [opened] = await world.host.replica(shardA)!.openRevisions(leaves, context)
+    const attempts = opened!.map(each => each.kind === 'found' && [each.revision.path.ids[0], each.revision.attempt])
+    expect(attempts).to.deep.equal([['ff', 2], ['ee', 1], ['dd', undefined]])
+  })
+
   it('gives the rebuilt replica a new history without checkpoints, and with its purges', async () => {
     const before = await world.replica.upkeep.replicaInfo(context)
     await world.host.rebuild(shardA)

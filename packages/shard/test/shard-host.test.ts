@@ -177,6 +177,23 @@ describe('a shard host', () => {
     await fifth.close()
   })
 
+  it('shuts down cleanly after a shard was dropped before it was compared', async () => {
+    let storage = new MemoryStorage()
+    const first = await ShardHost.open(shardRuntime(storage))
+    await first.create(shardA)
+    await first.create(shardB)
+    storage = storage.crash()
+    const second = await ShardHost.open(shardRuntime(storage))
+    await second.drop(shardB)
+    await second.create(shardB)
+    expect([second.isUncompared(shardA), second.isUncompared(shardB)]).to.deep.equal([true, false])
+    second.compared(shardA)
+    await second.close()
+    const third = await ShardHost.open(shardRuntime(storage))
+    expect([third.isUncompared(shardA), third.isUncompared(shardB)]).to.deep.equal([false, false])
+    await third.close()
+  })
+
   it('does not treat a shutdown after a failed write as clean', async () => {
     const storage = new MemoryStorage()
     const first = await ShardHost.open(shardRuntime(storage))

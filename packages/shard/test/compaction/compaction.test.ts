@@ -22,12 +22,12 @@ describe('compaction', () => {
   afterEach(() => host.close())
 
   /** Writes each document the given number of times; returns the first revision of each. */
-  async function rewrite(documents: number, times: number): Promise<Map<string, string>> {
+  async function rewrite(documents: number, times: number, replica = engine): Promise<Map<string, string>> {
     const first = new Map<string, string>()
     for (let index = 0; index < documents; index++) {
       let parent: string | null = null
       for (let time = 0; time < times; time++) {
-        const reply = await engine.updateDocuments(
+        const reply = await replica.updateDocuments(
           { edits: [edit(`d${index}`, parent, { time, text })], revsLimit: 1000 }, context,
         )
         const outcome = reply.kind === 'decided' ? reply.outcomes[0] : undefined
@@ -47,17 +47,34 @@ describe('compaction', () => {
     expect(outcomes.map(({ kind }) => kind)).to.deep.equal(edits.map(() => 'updated'))
   }
 
-  async function isCompacting(): Promise<boolean> {
-    return (await engine.upkeep.replicaInfo(context)).compacting
+  /** Replaces the document's revision as many times; returns the last replaced one by the document's id. */
+  async function replace(id: string, times: number): Promise<Map<string, string>> {
+    let replaced = ''
+    for (let time = 0; time < times; time++) {
+      replaced = (await engine.openDocument({ id, body: false, tree: false }, context))!.leaves[0]!.revision
+      await rewriteAll(new Map([[id, replaced]]))
+    }
+    return new Map([[id, replaced]])
   }
 
-  async function finish(): Promise<void> {
-    for (let turn = 0; turn < 1000 && await isCompacting(); turn++) await clock.advance(1)
-    expect(await isCompacting()).to.equal(false)
+  async function isCompacting(replica = engine): Promise<boolean> {
+    return (await replica.upkeep.replicaInfo(context)).compacting
   }
 
-  async function readable(revisions: ReadonlyMap<string, string>): Promise<number> {
-    const opened = await engine.openRevisions(
+  async function finish(replica = engine): Promise<void> {
+    for (let turn = 0; turn < 1000 && await isCompacting(replica); turn++) await clock.advance(1)
+    expect(await isCompacting(replica)).to.equal(false)
+  }
+
+  /** Requests a compaction, and resolves when it rests behind its first page. */
+  async function compactFirstPage(): Promise<void> {
+    await engine.upkeep.compactShard(context)
+    for (let turn = 0; turn < 1000 && host.compactions()[0]!.changesDone === 0; turn++) await turnOfEventLoop()
+    expect(host.compactions()[0]!.changesDone, 'the compaction rests after the first page').to.equal(16)
+  }
+
+  async function readable(revisions: ReadonlyMap<string, string>, replica = engine): Promise<number> {
+    const opened = await replica.openRevisions(
       [...revisions].map(([id, revision]) => ({ id, revisions: [revision], latest: false })), context,
     )
     return opened.flat().filter(({ kind }) => kind === 'found').length
@@ -108,13 +125,36 @@ describe('compaction', () => {
   it('drops what was replaced behind a running compaction, when it is requested again meanwhile', async () => {
     const first = await rewrite(40, 1)
     await rewriteAll(new Map([...first].filter(([id]) => id !== 'd0')))
-    await engine.upkeep.compactShard(context)
-    for (let turn = 0; turn < 1000 && host.compactions()[0]!.changesDone === 0; turn++) await turnOfEventLoop()
-    expect(host.compactions()[0]!.changesDone, 'the compaction rests after the first page').to.equal(16)
+    await compactFirstPage()
     await rewriteAll(new Map([...first].filter(([id]) => id === 'd0')))
     await engine.upkeep.compactShard(context)
     await finish()
     expect(await readable(first)).to.equal(0)
+  })
+
+  it('counts what was replaced behind it towards the next one, which begins automatically', async () => {
+    await rewrite(20, 1)
+    await replace('d0', 10)
+    await compactFirstPage()
+    const replaced = await replace('d0', 30)
+    await finish()
+    await clock.advance(2000)
+    expect(await readable(replaced), 'too little for another compaction').to.equal(1)
+    await replace('d0', 30)
+    await clock.advance(1000)
+    await finish()
+    expect(await readable(replaced)).to.equal(0)
+  })
+
+  it('begins automatically for each of several shards that have many replaced bodies at the same time', async () => {
+    const replicas = [engine, await host.create(shardB), await host.create({ ...shardA, incarnation: 'bbbb' })]
+    const first: Map<string, string>[] = []
+    for (const replica of replicas) first.push(await rewrite(10, 9, replica))
+    await clock.advance(1000)
+    for (const [at, replica] of replicas.entries()) {
+      await finish(replica)
+      expect(await readable(first[at]!, replica)).to.equal(0)
+    }
   })
 
   it('begins automatically for a shard with many replaced bodies when the interval has passed', async () => {

@@ -109,6 +109,17 @@ describe('documents kept in memory', () => {
     expect(left.reduce((sum, bytes) => sum + bytes, 0)).to.be.within(megabyte / 2 - 5000, megabyte)
   })
 
+  it('are what was kept, whatever room their piece of memory has left for them', () => {
+    for (let length = 4090; length <= 4096; length++) {
+      const budget = new KeptDocumentsBudget(megabyte)
+      const kept = new KeptDocuments(budget)
+      for (let record = 0; record < 63; record++) budget.put(kept, Buffer.alloc(4094))
+      const record = Buffer.alloc(length, 'x')
+      const place = budget.put(kept, record)
+      expect(Buffer.compare(budget.read(place, false), record)).to.equal(0)
+    }
+  })
+
   it('are none with a long history', () => {
     const kept = new KeptDocuments(new KeptDocumentsBudget(megabyte))
     readAgain(kept, 'short', document('short', 50))

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ShardId } from '@sectional/core'
-import { ManualClock, MemoryLog } from '@sectional/runtime'
+import { ManualClock, MemoryLog, sleep } from '@sectional/runtime'
 import type { ShardRecords } from '../../src/reading/shard-records.ts'
 import { DamagedRecordError } from '../../src/records/damaged-record.ts'
 import { Scrubber } from '../../src/scrub/scrubber.ts'
@@ -45,6 +45,27 @@ describe('a scrub', () => {
     })
     await scrubber.run()
     expect([reported, readsOfBlobs]).to.deep.equal([[shardA, shardB], 1])
+  })
+
+  it('rests after each piece of work in proportion to the time that this piece took', async () => {
+    const clock = new ManualClock()
+    const rests: number[] = []
+    const scrubber = new Scrubber({
+      clock, log: new MemoryLog(), options: { pauseMs, restPart: 0.75 },
+      shards: () => [], records: () => undefined, onDamage: () => {}, checkFiles: async () => {},
+      readBlobs: async rest => {
+        for (const workMs of [10, 20, 10]) {
+          await sleep(clock, workMs)
+          const begunMs = clock.monotonic()
+          await rest()
+          rests.push(clock.monotonic() - begunMs)
+        }
+      },
+    })
+    const run = scrubber.run()
+    for (let steps = 0; steps < 16; steps++) await clock.advance(10)
+    expect(rests).to.deep.equal([30, 60, 30])
+    await run
   })
 
   it('reports no damage of a shard that was dropped or created anew meanwhile', async () => {
