@@ -179,6 +179,20 @@ describe('the queue of builds', () => {
       expect([queue.running, queue.waiting]).to.deep.equal([0, 0])
     })
 
+    it('gives no further place to a build that is cancelled after it has gone on', async () => {
+      queue = new BuildQueue(clock, 1)
+      const ended = new AbortController()
+      const long = await queue.enter(ended.signal, false)
+      const short = request(1)
+      const going = await slice([long])
+      short[0]!.leave()
+      await clock.advance(0)
+      expect(going.size).to.equal(1)
+      ended.abort()
+      long.leave()
+      expect([queue.running, queue.waiting, clock.pendingTimers]).to.deep.equal([0, 0, 0])
+    })
+
     it('lets a build that was cancelled before go on at once', async () => {
       queue = new BuildQueue(clock, 1)
       const ended = new AbortController()

@@ -113,13 +113,18 @@ describe('a damaged index', () => {
     // Rows in memory would hide the damage.
     world.start(storage, indexer, { cacheBytes: 0 })
     await world.build()
-    const wanted = pick(new IndexKeys(1))
-    const [key, value] = storage.disk.entries(indexStoreName).find(([each]) => each.startsWith(wanted))!
-    storage.disk.damage(indexStoreName, key, change(value))
+    damage(storage, pick(new IndexKeys(1)), change)
     await act(world)
     await world.check()
     expect(await world.damaged('index')).to.equal(1)
     await world.host.close()
+  }
+  /** Changes the first entry of the store whose key begins so. */
+  function damage(
+    storage: MemoryStorage, wanted: string, change: (value: Uint8Array) => Uint8Array | undefined,
+  ): void {
+    const [key, value] = storage.disk.entries(indexStoreName).find(([each]) => each.startsWith(wanted))!
+    storage.disk.damage(indexStoreName, key, change(value))
   }
   const missing = (): undefined => undefined
   const flipped = (value: Uint8Array): Uint8Array => value.map((byte, at) => at === value.length - 1 ? byte ^ 1 : byte)
@@ -145,6 +150,22 @@ describe('a damaged index', () => {
     await afterDamage(keys => keys.row('ax0'), flipped, built)
     await afterDamage(keys => keys.pages().gte, missing, built)
     await afterDamage(keys => keys.pages().gte, flipped, built)
+  })
+
+  it('is built again in the same query also when it was damaged before', async () => {
+    const world = new DamageWorld()
+    const storage = new MemoryStorage()
+    await world.write(0, 500, number => `x${number * 37 % 100}`)
+    world.start(storage, indexer, { cacheBytes: 0 })
+    await world.build()
+    for (const prefix of [1, 2]) {
+      damage(storage, new IndexKeys(prefix).document('d1'), flipped)
+      await world.write(0, 5, number => `changed${number} at ${prefix}`)
+      await world.build()
+      await world.check()
+      expect(await world.damaged('index')).to.equal(prefix)
+    }
+    await world.host.close()
   })
 
   it('is not what damage of a document is taken for', async () => {

@@ -199,6 +199,26 @@ describe('the indexes of a host', () => {
     })
   }
 
+  it('of all replicas are built again when their store is damaged', async () => {
+    const shards = [shardA, shardB]
+    const engines = await Promise.all(shards.map(shard => world.host.create(shard)))
+    const build = async (): Promise<readonly number[]> => {
+      const built = shards.map(async shard =>
+        (await world.host.indexes(shard, true)).buildIndex({ definition, through: 'newest', waitMs: 5000 }, context))
+      return (await Promise.all(built)).map(({ rowCount }) => rowCount)
+    }
+    const write = (id: string) => Promise.all(engines.map(engine =>
+      engine.updateDocuments({ edits: [edit(id, null, {})], revsLimit: 10 }, context)))
+    await write('a')
+    expect(await build()).to.deep.equal([1, 1])
+    world.storage.disk.setFaults({ failRead: store => store === indexStoreName ? 'corrupt' : undefined })
+    await write('b')
+    expect(await build().catch((error: unknown) => error)).to.be.instanceOf(ReplicaError)
+    world.storage.disk.setFaults({})
+    await write('c')
+    expect(await build()).to.deep.equal([3, 3])
+  })
+
   it('can be opened again when the disk failed at first', async () => {
     await world.write('a')
     const open = world.storage.open.bind(world.storage)

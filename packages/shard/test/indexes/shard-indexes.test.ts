@@ -100,6 +100,32 @@ describe('the indexes of a replica', () => {
     await world.stop()
   })
 
+  it('leave no snapshot of the store open when they are not far enough for a read', async () => {
+    const world = await new World().start()
+    await world.write('a')
+    await world.build()
+    await world.write('b')
+    const { store } = world.store
+    const takeSnapshot = store.snapshot.bind(store)
+    let [taken, open] = [0, 0]
+    store.snapshot = () => {
+      const snapshot = takeSnapshot()
+      const close = snapshot.close.bind(snapshot)
+      taken++
+      open++
+      snapshot.close = () => {
+        open--
+        return close()
+      }
+      return snapshot
+    }
+    const refused = await collect(world.indexes.scanIndex({ ...everything, through: 'newest' }, context))
+      .catch((error: unknown) => error)
+    expect(refused).to.include({ code: 'not_hosted' })
+    expect([taken, open]).to.deep.equal([1, 0])
+    await world.stop()
+  })
+
   it('are built anew for another version of the indexer', async () => {
     const world = await new World().start()
     await world.write('a')
