@@ -54,6 +54,27 @@ describe('the run of a handshake', () => {
     assert.deepEqual([connection.steps, connection.closed, failures], [['hello', 'refused'], true, ['timeout']])
   })
 
+  it('opens no link when it takes too long to decide whether the peer is admitted', async () => {
+    const [connection, clock, failures] = [new FakeConnection(), new ManualClock(), [] as string[]]
+    const admission = Promise.withResolvers<null>()
+    let links = 0
+    new HandshakeRun({
+      connection, machine: new ListeningHandshake(optionsOf('b')), clock, timeoutMs, admit: () => admission.promise,
+      onEstablished: () => {
+        links++
+        return { receive: () => {}, connectionClosed: () => {} }
+      },
+      onFailed: ({ kind }) => { failures.push(kind) }, onConnectionClosed: () => {},
+    })
+    const dialer = new DialingHandshake(optionsOf('a'))
+    connection.onFrame!(dialer.hello)
+    connection.onFrame!(dialer.receive(connection.sent[0]!).send!)
+    await clock.advance(timeoutMs)
+    admission.resolve(null)
+    await clock.advance(0)
+    assert.deepEqual([connection.steps, links, failures], [['welcome', 'refused'], 0, ['timeout']])
+  })
+
   it('sends nothing after its proof, because the peer may use the link already', async () => {
     const { connection, clock, failures } = start()
     const listener = new ListeningHandshake(optionsOf('b'))

@@ -50,6 +50,29 @@ describe('contacts of peers', () => {
     assert.deepEqual([attempts, a.connected()], [1, []])
   })
 
+  it('of a node with two addresses go on with the other one when that of their link cannot be reached', async () => {
+    const reachable = new Set(['first', 'second'])
+    const network = world.hub.network('a')
+    const dialing: Network = {
+      listen: network.listen.bind(network),
+      connect: async ({ host, port }, options) => {
+        if (!reachable.has(host)) throw new Error(`${host} is unknown`)
+        return network.connect({ host: 'b', port }, options)
+      },
+    }
+    await world.node('b').start()
+    const a = await world.node('a', { network: dialing }).start()
+    for (const addresses of [['first:1'], ['first:1', 'second:1']]) {
+      a.peers.setPeers(addresses)
+      await world.settle()
+      assert.deepEqual(a.connected(), ['b'])
+    }
+    reachable.delete('first')
+    world.hub.kill(() => true)
+    await world.clock.advance(5000)
+    assert.deepEqual(a.connected(), ['b'])
+  })
+
   it('with another process of the same name go on, because it may be given another name', async () => {
     await world.node('a', { network: world.hub.network('a2'), port: 2, seed: 1000 }).start()
     const a = await world.node('a', { network: counted(world.hub.network('a')) }).start()

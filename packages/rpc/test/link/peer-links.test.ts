@@ -170,6 +170,23 @@ describe('peer links', () => {
     assert.deepEqual(a.connected(), [])
   })
 
+  it('of a stopping node answer the calls of each peer, also when another peer has made none', async () => {
+    const [a, b] = await world.pair()
+    const c = await world.node('c').start([b])
+    await world.settle()
+    assert.deepEqual(b.connected(), ['a', 'c'])
+    const answered = Promise.withResolvers<never[]>()
+    b.replica!.diffRevisions = () => answered.promise
+    const begun = a.peers.replica('b', shard).diffRevisions([], context)
+    await world.settle()
+    const stopped = b.peers.stop()
+    await world.clock.advance(100)
+    answered.resolve([])
+    assert.deepEqual(await world.during(begun), [])
+    await world.during(stopped)
+    assert.deepEqual([a.connected(), c.connected()], [[], []])
+  })
+
   it('that open while a node stops refuse calls, and report them as not done', async () => {
     const [a, b] = await world.pair()
     const answered = Promise.withResolvers<never[]>()
@@ -453,16 +470,23 @@ describe('strangers', () => {
   it('are limited in number until they have proven themselves', async () => {
     const b = await world.node('b', { limits: { maxUnauthenticated: 3 } }).start()
     const closed: number[] = []
-    for (let i = 0; i < 5; i++) {
-      const connection = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
-      connection.onFrame = () => {}
-      connection.onClose = () => { closed.push(i) }
+    const connect = async (from: number, to: number): Promise<void> => {
+      for (let i = from; i < to; i++) {
+        const connection = await world.hub.network('x').connect({ host: 'b', port: 1 }, patience)
+        connection.onFrame = () => {}
+        connection.onClose = () => { closed.push(i) }
+      }
+      await world.settle()
     }
-    await world.settle()
+    await connect(0, 5)
     assert.deepEqual(closed, [0, 1], 'the oldest ones are closed')
-    const a = await world.node('a').start([b])
+    const peers = [world.node('a'), world.node('c'), world.node('d')]
+    for (const peer of peers) await peer.start([b])
     await world.settle()
-    assert.deepEqual(a.connected(), ['b'], 'the others do not keep a peer away')
+    assert.deepEqual(b.connected(), ['a', 'c', 'd'], 'the others do not keep a peer away')
+    await connect(5, 10)
+    assert.deepEqual(closed, [0, 1, 2, 3, 4, 5, 6], 'those that have proven themselves do not count')
+    assert.deepEqual(b.connected(), ['a', 'c', 'd'])
   })
 
   it('that send garbage or a huge frame are refused with a reason and disconnected', async () => {
