@@ -129,6 +129,41 @@ describe('settings of all nodes', () => {
     expect(await refusal(a.delete('admins', 'bert', { persist: false }))).to.include({ status: 400 })
   })
 
+  it('are not set or removed for all nodes where a file has one that was removed in memory only', async () => {
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\nbert = -2\n', '[admins]\nanna = -1\n')
+    const inMemory = { persist: false }
+    await b.set('admins', 'bert', '-3', persist)
+    await a.delete('admins', 'bert', inMemory)
+    await a.set('admins', 'bert', '-4', inMemory)
+    await a.set('admins', 'bert', '-5', persist)
+    expect([a.get('admins', 'bert'), b.get('admins', 'bert')]).to.deep.equal(['-5', '-3'])
+    await a.reload()
+    expect(a.get('admins', 'bert')).to.equal('-5')
+    await a.delete('admins', 'bert', inMemory)
+    await a.delete('admins', 'bert', persist)
+    await a.reload()
+    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1' }, { anna: '-1' }])
+    await a.set('admins', 'bert', '-6', persist)
+    expect([a.get('admins', 'bert'), b.get('admins', 'bert')]).to.deep.equal(['-6', '-6'])
+  })
+
+  it('stay those of a node whose file still has one that was removed over HTTP', async () => {
+    const shared = new Shared()
+    const files = new MemoryFiles(file('[admins]\nanna = -1\n[jwt_auth]\naudience = a\n'), file('', 'changes.ini'))
+    const configuration = await LiveConfiguration.load(files, {})
+    configuration.follow(shared)
+    await configuration.delete('jwt_auth', 'audience', persist)
+    expect(configuration.get('jwt_auth', 'audience')).to.equal('')
+    await configuration.set('jwt_auth', 'audience', 'b', persist)
+    await configuration.reload()
+    expect([configuration.get('jwt_auth', 'audience'), shared.written]).to.deep.equal(['b', []])
+    files.contents = [file('[admins]\nanna = -1\n'), file('', 'changes.ini')]
+    await configuration.reload()
+    await configuration.set('jwt_auth', 'audience', 'c', persist)
+    expect(shared.written).to.deep.equal([['jwt_auth', 'audience', 'c']])
+  })
+
   it('are bounded, and those that a node does not accept are left out', async () => {
     let settings: Record<string, string> = { 'config/uuids/max_count': '5', 'config/jwt_keys/hmac:a': '-', 'x/y': 'z' }
     const control = {

@@ -70,6 +70,8 @@ export class LiveConfiguration implements Configuration {
   #own: Settings
   /** Settings of `#own` that only a change without persistence has set, as `section/key`. */
   #unsaved: ReadonlySet<string> = new Set()
+  /** Settings that were removed from `#own` and come back with the files or the environment, as `section/key`. */
+  #returning: ReadonlySet<string> = new Set()
   /** `#own` over `#shared` over `#defaults`; former names where present ones are not set. */
   #saved: Settings
   /** The settings in effect: `#saved` with `#kept`. */
@@ -152,8 +154,9 @@ export class LiveConfiguration implements Configuration {
   }
 
   isShared(section: string, key: string): boolean {
-    return this.#ofAllNodes !== undefined && isClusterWide(section, key)
-      && (!hasSetting(this.#own, section, key) || this.#unsaved.has(`${section}/${key}`))
+    const name = `${section}/${key}`
+    return this.#ofAllNodes !== undefined && isClusterWide(section, key) && !this.#returning.has(name)
+      && (!hasSetting(this.#own, section, key) || this.#unsaved.has(name))
   }
 
   /**
@@ -179,6 +182,7 @@ export class LiveConfiguration implements Configuration {
         if (persist) await this.#writeChange(section, key, value)
       })
       this.#unsaved = unsaved
+      if (persist) this.#returning = new Set([...this.#returning].filter(returning => returning !== name))
       this.#become(own, name)
     })
   }
@@ -195,7 +199,8 @@ export class LiveConfiguration implements Configuration {
       throw new ApiError('bad_request', `${section}/${key} is a setting of all nodes; repeat the request without `
         + 'X-Couch-Persist: false to remove it from all of them')
     }
-    if (isOwn || !isShared) await this.#deleteOwn(section, key, persist)
+    const returns = this.#returning.has(`${section}/${key}`)
+    if (isOwn || !isShared || returns) await this.#deleteOwn(section, key, persist)
     if (isShared && persist) await this.#share(section, key, null)
   }
 
@@ -213,8 +218,21 @@ export class LiveConfiguration implements Configuration {
       await this.#applyChange({ own }, `${section}/${key}: `, async () => {
         if (persist) await this.#writeChange(section, key, null)
       })
-      this.#become(own, `${section}/${key}`)
+      const name = `${section}/${key}`
+      const returning = [...this.#returning].filter(other => other !== name)
+      this.#returning = new Set(await this.#comesBack(section, key) ? [...returning, name] : returning)
+      this.#become(own, name)
     })
+  }
+
+  /** Returns whether files or environment set it, so that it is there again after a reload. */
+  async #comesBack(section: string, key: string): Promise<boolean> {
+    try {
+      return hasSetting(ownSettings(await this.#files.read(), this.#environment), section, key)
+    } catch {
+      // The removal has happened all the same.
+      return true
+    }
   }
 
   /**
@@ -241,6 +259,7 @@ export class LiveConfiguration implements Configuration {
       this.#kept = this.#keptAfter(effectiveSettings(defaults, this.#shared, own))
       this.#defaults = defaults
       this.#unsaved = unsaved
+      this.#returning = new Set()
       this.#become(own)
       return [...this.#kept.keys()]
     })
