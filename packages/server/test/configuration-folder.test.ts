@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync, mkdtempSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
@@ -48,6 +50,19 @@ describe('the folder of the configuration', () => {
     expect(statSync(join(folder, 'one.changed-over-http.ini')).isFile()).to.equal(true)
     const other = await LiveConfiguration.load(new ConfigurationFolder([two]), {})
     expect(other.get('uuids', 'max_count')).to.equal('1000')
+  })
+
+  it('may have links to files elsewhere, in which passwords are replaced too', async () => {
+    mkdirSync(join(folder, 'elsewhere'))
+    mkdirSync(join(folder, 'configuration'))
+    const [link, target] = [join(folder, 'configuration', 'local.ini'), join(folder, 'elsewhere', 'mine.ini')]
+    writeFileSync(target, '[admins]\nanna = secret\n', { mode: 0o644 })
+    symlinkSync('../elsewhere/mine.ini', link)
+    const files = new ConfigurationFolder([join(folder, 'configuration')])
+    const configuration = await LiveConfiguration.load(files, {})
+    await configuration.replace('admins', async () => '-hashed-')
+    expect(readFileSync(target, 'utf8')).to.equal('[admins]\nanna = -hashed-\n')
+    expect([lstatSync(link).isSymbolicLink(), statSync(target).mode & 0o777]).to.deep.equal([true, 0o600])
   })
 
   it('must not contain pipes, which would block the node', async () => {
