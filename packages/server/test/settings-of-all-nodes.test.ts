@@ -3,7 +3,7 @@ import type { ClusterState } from '@sectional/cluster'
 import { httpDeclarations } from '@sectional/http'
 import { declaredOptions } from '../src/configuration/declarations.ts'
 import { LiveConfiguration } from '../src/configuration/live-configuration.ts'
-import { combineSettings, putSetting, type Settings } from '../src/configuration/settings.ts'
+import { combineSettings, putSetting, type IniFile, type Settings } from '../src/configuration/settings.ts'
 import { SharedSettings } from '../src/configuration/shared-settings.ts'
 import { file, MemoryFiles, refusal } from './memory-files.ts'
 
@@ -127,6 +127,27 @@ describe('settings of all nodes', () => {
     await a.set('admins', 'bert', '-3', persist)
     expect([a.get('admins', 'bert'), b.get('admins', 'bert')]).to.deep.equal(['-3', '-3'])
     expect(await refusal(a.delete('admins', 'bert', { persist: false }))).to.include({ status: 400 })
+  })
+
+  it('replace what is in memory only, also while a file is written for another change', async () => {
+    const [begun, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    class SlowFiles extends MemoryFiles {
+      override async write(changed: IniFile): Promise<void> {
+        begun.resolve()
+        await written.promise
+        await super.write(changed)
+      }
+    }
+    const files = new SlowFiles(file('[admins]\nanna = -1\n'), file('', 'changes.ini'))
+    const configuration = await LiveConfiguration.load(files, {})
+    configuration.follow(new Shared())
+    await configuration.set('admins', 'bert', '-2', { persist: false })
+    const other = configuration.set('uuids', 'max_count', '5', persist)
+    await begun.promise
+    const shared = configuration.set('admins', 'bert', '-3', persist)
+    setImmediate(written.resolve)
+    await Promise.all([other, shared])
+    expect([configuration.get('admins', 'bert'), configuration.get('uuids', 'max_count')]).to.deep.equal(['-3', '5'])
   })
 
   it('are not set or removed for all nodes where a file has one that was removed in memory only', async () => {

@@ -326,9 +326,12 @@ export class LiveConfiguration implements Configuration {
     else putSetting(shared, section, key, value)
     this.#checkAccess({ shared, own: this.#withoutUnsaved(section, key) }, `${name}: `)
     await this.#ofAllNodes!.write(section, key, value)
-    this.#own = this.#withoutUnsaved(section, key)
-    this.#unsaved = new Set([...this.#unsaved].filter(unsaved => unsaved !== name))
-    this.#readShared()
+    // A change of this node that is being made would bring back what was in memory only.
+    await this.#exclusively(async () => {
+      this.#own = this.#withoutUnsaved(section, key)
+      this.#unsaved = new Set([...this.#unsaved].filter(unsaved => unsaved !== name))
+      this.#readShared()
+    })
   }
 
   /** Returns the settings of this node without one, if that is in memory only. */
