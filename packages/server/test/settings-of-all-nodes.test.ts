@@ -119,6 +119,28 @@ describe('settings of all nodes', () => {
     expect(admins(a)).to.deep.equal({ anna: '-1' })
   })
 
+  it('are removed together with those of the same name in the files of a node, or not at all', async () => {
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\nbert = -2\n', '[admins]\nanna = -1\n')
+    await b.set('admins', 'bert', '-3', persist)
+    const write = shared.write.bind(shared)
+    shared.write = async () => { throw new Error('no majority') }
+    expect((await refusal(a.delete('admins', 'bert', persist))).message).to.equal('no majority')
+    expect([a.get('admins', 'bert'), b.get('admins', 'bert')]).to.deep.equal(['-2', '-3'])
+    shared.write = write
+    await b.set('admins', 'anna', '-4', persist)
+    await a.delete('admins', 'bert', persist)
+    expect([admins(a), admins(b)]).to.deep.equal([{ anna: '-1' }, { anna: '-4' }])
+  })
+
+  it('stay when a file has a value of the same name that must not be removed', async () => {
+    const shared = new Shared()
+    const [a, b] = await nodes(shared, '[admins]\nanna = -1\n', '[admins]\nbert = -2\n')
+    await b.set('admins', 'anna', '-3', persist)
+    expect(await refusal(a.delete('admins', 'anna', persist))).to.include({ status: 403 })
+    expect([a.get('admins', 'anna'), b.get('admins', 'anna')]).to.deep.equal(['-1', '-3'])
+  })
+
   it('can be set for one node without persistence, until a reload or a persistent change', async () => {
     const shared = new Shared()
     const [a, b] = await nodes(shared, '[admins]\nanna = -1\n')

@@ -199,21 +199,36 @@ export class LiveConfiguration implements Configuration {
       throw new ApiError('bad_request', `${section}/${key} is a setting of all nodes; repeat the request without `
         + 'X-Couch-Persist: false to remove it from all of them')
     }
-    const returns = this.#returning.has(`${section}/${key}`)
-    if (isOwn || !isShared || returns) await this.#deleteOwn(section, key, persist)
+    const removesOwn = isOwn || !isShared || this.#returning.has(`${section}/${key}`)
+    if (removesOwn && isShared && persist) this.#checkRemoval(section, key)
+    // First that of all nodes: without a majority the request fails, and then nothing has changed.
     if (isShared && persist) await this.#share(section, key, null)
+    if (removesOwn) await this.#deleteOwn(section, key, persist)
+  }
+
+  /** @throws ApiError when the setting cannot be removed from this node and from all nodes together */
+  #checkRemoval(section: string, key: string): void {
+    const shared = combineSettings(this.#shared)
+    shared.get(section)?.delete(key)
+    this.#checkAccess({ shared, own: this.#withoutOwn(section, key, true) }, `${section}/${key}: `)
+  }
+
+  /** Returns the settings of this node without one. @throws ApiError when a node needs it */
+  #withoutOwn(section: string, key: string, persist: boolean): Settings {
+    const own = combineSettings(this.#own)
+    own.get(section)?.delete(key)
+    const left = administratorsOf(own).filter(([name]) => !persist || !this.#unsaved.has(`${adminSection}/${name}`))
+    if (section === adminSection && left.length === 0) {
+      throw new ApiError('forbidden', `${key} is the last administrator in the files of this node, and cannot be `
+        + 'removed: a node needs one to start. Add another one to the files of this node first.')
+    }
+    this.#checkStart(own, section, key)
+    return own
   }
 
   #deleteOwn(section: string, key: string, persist: boolean): Promise<void> {
     return this.#exclusively(async () => {
-      const own = combineSettings(this.#own)
-      own.get(section)?.delete(key)
-      const left = administratorsOf(own).filter(([name]) => !persist || !this.#unsaved.has(`${adminSection}/${name}`))
-      if (section === adminSection && left.length === 0) {
-        throw new ApiError('forbidden', `${key} is the last administrator in the files of this node, and cannot be `
-          + 'removed: a node needs one to start. Add another one to the files of this node first.')
-      }
-      this.#checkStart(own, section, key)
+      const own = this.#withoutOwn(section, key, persist)
       this.#checkAccess({ own }, `${section}/${key}: `)
       await this.#applyChange({ own }, `${section}/${key}: `, async () => {
         if (persist) await this.#writeChange(section, key, null)
