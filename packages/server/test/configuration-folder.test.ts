@@ -65,6 +65,14 @@ describe('the folder of the configuration', () => {
     expect([lstatSync(link).isSymbolicLink(), statSync(target).mode & 0o777]).to.deep.equal([true, 0o600])
   })
 
+  it('has files in UTF-8, since others would be damaged when a password in them is replaced', async () => {
+    writeFileSync(join(folder, 'local.ini'), Buffer.from('[admins]\nanna = secret\n; caf\u00e9\n', 'latin1'))
+    const error = await new ConfigurationFolder([folder]).read().then(() => null, (reason: unknown) => reason)
+    expect(error).to.match(/local\.ini cannot be read: line 3 is not UTF-8/)
+    writeFileSync(join(folder, 'local.ini'), '\ufeff; caf\u00e9\n')
+    expect((await new ConfigurationFolder([folder]).read())[1]!.text).to.equal('\ufeff; caf\u00e9\n')
+  })
+
   it('must not contain pipes, which would block the node', async () => {
     mkdirSync(join(folder, 'local.d'))
     execFileSync('mkfifo', [join(folder, 'local.d', 'a.ini')])

@@ -1,4 +1,5 @@
 /** The INI files on disk, in ascending order of priority. */
+import { isUtf8 } from 'node:buffer'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { makeDirectory, syncDirectory } from '@sectional/runtime'
@@ -67,9 +68,16 @@ function readText(path: string): string {
   try {
     // Reading a pipe would block the node until somebody writes to it.
     if (!statSync(path).isFile()) throw new Error('it is not a regular file')
-    return readFileSync(path, 'utf8')
+    return textOf(readFileSync(path))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
     throw new ConfigurationError(`${path} cannot be read: ${(error as Error).message}`)
   }
+}
+
+/** @throws Error for bytes that are not UTF-8, and would be lost when the file is written again */
+function textOf(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  const line = bytes.toString('latin1').split('\n').findIndex(part => !isUtf8(Buffer.from(part, 'latin1')))
+  throw new Error(`line ${line + 1} is not UTF-8`)
 }
