@@ -79,5 +79,5 @@ function readText(path: string): string {
 function textOf(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString('utf8')
   const line = bytes.toString('latin1').split('\n').findIndex(part => !isUtf8(Buffer.from(part, 'latin1')))
-  throw new Error(`line ${line + 1} is not UTF-8`)
+  throw new Error(`line ${line + 1} is not UTF-8; save the file in that encoding`)
 }
