@@ -464,6 +464,18 @@ describe('the consensus driver', () => {
     await driver.stop()
   })
 
+  it('answers at once, when it stops, a read that waits for the disk', async () => {
+    const driver = await bootstrapped()
+    disk.setFaults({ failWrite: () => 'io' })
+    const answers: (number | null)[] = []
+    void driver.propose(bytes('x'), { timeoutMs: 60_000 })
+    void driver.readIndex(60_000).then(answer => { answers.push(answer) })
+    await clock.advance(10)
+    expect(answers).to.deep.equal([])
+    await driver.stop()
+    expect(answers).to.deep.equal([null])
+  })
+
   it('gives up a proposal and a read in time when they are not decided', async () => {
     const driver = await bootstrapped()
     disk.setFaults({ failWrite: () => 'io' })

@@ -140,6 +140,16 @@ describe('cluster recovery', () => {
     await world.stopAll()
   })
 
+  it('reports the voters of the last configuration in the log, not of an earlier one', async () => {
+    const world = new ControlWorld()
+    await world.form()
+    await world.voting(['n1', 'n2', 'n3'])
+    await world.stopAll()
+    const recovery = await ClusterRecovery.open(new MemoryStorage(world.disk('n1')), 'n1', new MemoryLog())
+    expect([...recovery.report.voters].sort()).to.deep.equal(['n1', 'n2', 'n3'])
+    await recovery.close()
+  })
+
   it('refuses a disk without a cluster, and that of another node', async () => {
     const world = new ControlWorld()
     await world.form()
