@@ -189,6 +189,16 @@ describe('content of attachments', () => {
     })
   }
 
+  it('that is damaged on two disks is repaired on both at once', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    await coordinator.writeBlob(world.db, 'x', pieces(content), { w: 3 }, request())
+    for (const node of ['a', 'b']) world.store(node).blobs.damageBlob(hash, 'lost')
+    expect((await read(world, coordinator)).equals(content)).to.equal(true)
+    await coordinator.stop()
+    expect(await holders(world)).to.deep.equal(['a', 'b', 'c'])
+  })
+
   it('that is damaged again and again is repaired each time', async () => {
     const world = new ReplicaWorld()
     const coordinator = world.coordinator('a')

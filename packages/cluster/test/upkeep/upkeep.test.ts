@@ -1,3 +1,4 @@
+import { ReplicaError } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { expect } from 'chai'
 import { parseTimeToLive } from '../../src/upkeep/time-to-live.ts'
@@ -36,6 +37,27 @@ describe('upkeep', () => {
     await world.store('b').purgeDocuments({ purges, checkpoint: { history, sequence: 5 } }, plainCall)
     await upkeep(world, 'a').run()
     expect(await oldest(), 'the limit keeps the rest').to.equal(4)
+  })
+
+  it('goes on with the next shard when that of one shard fails', async () => {
+    const world = new ReplicaWorld({ nodes: ['a'], q: 3 })
+    world.setDatabase({ ...world.db, purgedInfosLimit: 1 })
+    const purges = ['u', 'v'].map(uuid => ({ uuid, id: `d${uuid}`, paths: [{ start: 1, ids: ['x'] }] }))
+    for (const at of [0, 1, 2]) await world.store('a', at).purgeDocuments({ purges }, plainCall)
+    const trim = world.store('a', 1).trimPurges.bind(world.store('a', 1))
+    world.store('a', 1).trimPurges = async () => { throw new ReplicaError('storage', 'the disk is full') }
+    const oldest = (): Promise<number[]> => Promise.all([0, 1, 2].map(async at =>
+      (await world.store('a', at).upkeep.replicaInfo(plainCall)).oldestPurge))
+    const work = new Upkeep({
+      runtime: world.runtime('a'), control: { node: 'a', state: () => world.state() }, replicas: world.directory('a'),
+      local: { replica: id => world.store('a', world.db.shards.findIndex(({ range }) => range === id.range)) },
+      coordinator: world.coordinator('a'),
+    })
+    await work.run()
+    expect(await oldest()).to.deep.equal([2, 1, 2])
+    world.store('a', 1).trimPurges = trim
+    await work.run()
+    expect(await oldest()).to.deep.equal([2, 2, 2])
   })
 
   it('rests between the shards of a node that has many, and ends at once when it is stopped', async () => {

@@ -255,6 +255,27 @@ describe('the validation of writes', () => {
 })
 
 describe('the validation of revisions with their history', () => {
+  it('opens ancestors with many bytes in several steps', async () => {
+    const source = '(doc, old) => { if (old.n % 8 === 7) throw { forbidden: "" + old.n } }'
+    const world = await ValidatedWorld.create(source, { nodes: ['a'] })
+    const filler = 'x'.repeat(700_000)
+    const writes: ReplicatedWrite[] = []
+    for (let n = 0; n < 16; n++) {
+      const [, parent = ''] = (await world.put(`d${n}`, null, { n, filler })).split('-')
+      writes.push({ id: `d${n}`, path: { start: 2, ids: ['b'.repeat(32), parent] }, deleted: false, body: bytes({}) })
+    }
+    const together: number[] = []
+    const { sandbox } = world
+    const call = sandbox.call.bind(sandbox)
+    sandbox.call = (called, argumentLists) => {
+      together.push(argumentLists.length)
+      return call(called, argumentLists)
+    }
+    const outcomes = await world.replicate(writes)
+    expect(outcomes.flatMap(outcome => outcome.kind === 'error' ? [outcome.reason] : [])).to.deep.equal(['7', '15'])
+    expect(Math.max(...together), 'documents in memory').to.be.below(12)
+  })
+
   it('stores those that pass and refuses the others', async () => {
     const world = await ValidatedWorld.create(refuseBad)
     const outcomes = await world.replicate([replicated('x', 1, 'a', { bad: 1 }), replicated('y', 1, 'b')])
