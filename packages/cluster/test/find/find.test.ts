@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { ApiError } from '@sectional/core'
+import { ApiError, documentHash, findRange } from '@sectional/core'
 import type { FindQuery } from '../../src/contracts/find-query.ts'
 import { request } from '../replica-world.ts'
 import { collect } from '../views/index-world.ts'
@@ -65,6 +65,19 @@ describe('a query by selector', () => {
     const source = indexSource(['group', 'rank'], [1], [1, {}])
     const found = await world.find('a', { selector: '{"group":1,"wanted":true}', source, limit: 5 })
     expect(found.ids).to.deep.equal(['d50', 'd51', 'd52', 'd53', 'd54'])
+  })
+
+  it('returns the first match although each local shard has more rows than are read at first', async () => {
+    const world = new FindWorld({ q: 2 })
+    const ranges = world.db.shards.map(({ range }) => range)
+    const ids = Array.from({ length: 200 }, (_, i) => `d${i}`)
+    const [late, early] = [0, 1].map(at => ids.filter(id => findRange(ranges, documentHash(id, false)) === at))
+    await world.put([
+      ...late!.map((_id, i) => ({ _id, rank: 1000 + i, wanted: true })),
+      ...early!.map((_id, i) => ({ _id, rank: i, wanted: i >= 33 })),
+    ])
+    const query = { selector: '{"wanted":true}', source: indexSource(['rank']), limit: 1 }
+    expect((await world.find('a', query)).ids).to.deep.equal([early![33]])
   })
 
   it('by two indexes returns the same documents, in the order of the first one, and reads fewer', async () => {
