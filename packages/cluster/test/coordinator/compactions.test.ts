@@ -29,6 +29,27 @@ describe('compactions', () => {
     expect(await seenThrough(world, coordinator), 'one that nobody has requested').to.equal(false)
   })
 
+  it('are seen also when they are requested while a client asks about earlier ones', async () => {
+    const world = new ReplicaWorld()
+    const coordinator = world.coordinator('a')
+    const { upkeep } = world.store('c')
+    const replicaInfo = upkeep.replicaInfo.bind(upkeep)
+    const answered = Promise.withResolvers<void>()
+    upkeep.replicaInfo = async context => {
+      const info = await replicaInfo(context)
+      await answered.promise
+      return info
+    }
+    await coordinator.compactDatabase(world.db, request())
+    const earlier = seenThrough(world, coordinator)
+    await world.clock.advance(0)
+    await coordinator.compactDatabase(world.db, request())
+    answered.resolve()
+    expect(await earlier).to.equal(false)
+    compacting(world, 'c')(true)
+    expect(await seenThrough(world, coordinator)).to.equal(true)
+  })
+
   it('of a node that does not answer do not hold up the others', async () => {
     const world = new ReplicaWorld()
     const coordinator = world.coordinator('a')

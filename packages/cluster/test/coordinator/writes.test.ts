@@ -161,6 +161,34 @@ describe('writing documents', () => {
     expect((await grownMeanwhile(['a'], ['b', 'c'])).outcome).to.include({ kind: 'written', accepted: true })
   })
 
+  it('no longer watches, once it is answered, a replica that was added meanwhile', async () => {
+    const world = new ReplicaWorld()
+    const grown = world.db
+    const replicas = grown.shards[0]!.replicas.filter(({ node }) => node !== 'c')
+    world.setDatabase({ ...grown, shards: [{ ...grown.shards[0]!, replicas }] })
+    world.faults.set('c', { kind: 'hang', verbs: ['storeRevisions'] })
+    const coordinator = world.coordinator('a')
+    const writing = coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request())
+    world.setDatabase(grown)
+    expect((await writing)[0]).to.include({ kind: 'written', accepted: false })
+    await world.clock.advance(5_000)
+    expect(world.calls.filter(({ node }) => node === 'c').map(({ verb }) => verb)).to.deep.equal(['storeRevisions'])
+    await world.during(coordinator.stop())
+  })
+
+  it('does not reach a database of the same name that is created meanwhile', async () => {
+    const world = new ReplicaWorld()
+    const [shard] = world.db.shards
+    const on = (...nodes: string[]) => [{ ...shard!, replicas: nodes.map(node => ({ node, filling: false })) }]
+    world.setDatabase({ ...world.db, shards: on('a', 'b') })
+    const coordinator = world.coordinator('a')
+    const writing = coordinator.updateDocuments(world.db, [edit('x', null, {})], { w: 2 }, request())
+    world.setDatabase({ ...world.db, incarnation: 'two', shards: on('a', 'c') })
+    expect((await writing)[0]).to.include({ kind: 'written', accepted: false })
+    await coordinator.stop()
+    expect(await world.leavesOf('x')).to.deep.equal({ a: [], c: [] })
+  })
+
   it('does not accept one copy as enough when the shard of the only replica gets more replicas meanwhile', async () => {
     const world = new ReplicaWorld()
     const grown = world.db
