@@ -86,8 +86,9 @@ class Recorder {
     this.#changed(this.#state)
   }
 
-  commit({ incarnation }: DatabaseRecord): void {
-    this.#committed(shardOf(incarnation), true, false)
+  /** @param at the index of the shard that was written to */
+  commit({ incarnation, shards }: DatabaseRecord, at = 0): void {
+    this.#committed({ incarnation, range: shards[at]!.range }, true, false)
   }
 }
 
@@ -122,6 +123,24 @@ describe('the recording of database events', () => {
     recorder.linked = ['b']
     await recorder.clock.advance(2000)
     expect(updates()).to.deep.equal(['second updated:db'])
+    await recorder.events.stop()
+  })
+
+  it('watches the writes to every shard that it leaves to others', async () => {
+    const shards = shardRanges(3).map((range, at) => (
+      { range, replicas: ['a', 'ab', 'cb'][at]!.split('').map(node => ({ node, filling: false })) }))
+    const db: DatabaseRecord = { ...database('db', 'one'), shards }
+    const recorder = new Recorder('b', [db, database('_global_changes', 'log')], ['a', 'b', 'c'])
+    const updates = (): string[] => recorder.written.filter(each => each.includes('updated'))
+    await recorder.clock.advance(recordedMs)
+    for (const at of [1, 2]) {
+      recorder.commit(db, at)
+      await recorder.clock.advance(500)
+    }
+    expect(updates(), 'left to a and to c').to.deep.equal([])
+    recorder.linked = ['b', 'c']
+    await recorder.clock.advance(recordedMs)
+    expect(updates(), 'the one that was left to a').to.deep.equal(['log updated:db'])
     await recorder.events.stop()
   })
 

@@ -260,4 +260,14 @@ describe('the cache of design documents', () => {
     await world.write('a', first, { filler: '' })
     expect(await world.revisionOn('a')).to.be.a('string')
   })
+
+  it('counts towards the limit also the design documents that it has read before', async () => {
+    const world = new DesignWorld({ nodes: ['a'], designDocuments: { bytesMax: () => 4_000 } })
+    const revision = await world.write('a', null, { filler: 'x'.repeat(600) })
+    expect(await world.revisionOn('a')).to.equal(revision)
+    const second = edit('_design/e', null, { filler: 'x'.repeat(600) })
+    await world.during(world.on('a').updateDocuments(world.db, [second], {}, request()))
+    const error: unknown = await world.on('a').designDocument(world.db, id).catch((thrown: unknown) => thrown)
+    expect(error).to.be.instanceOf(ApiError).and.include({ status: 503 })
+  })
 })
