@@ -1,4 +1,4 @@
-import { asBuffer } from '@sectional/core'
+import { spliceDocument } from '@sectional/core'
 import type { SandboxFunction } from '@sectional/runtime'
 import type { DesignDocument } from '../contracts/design-document.ts'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
@@ -45,7 +45,5 @@ function validatorOf({ incarnation }: DatabaseRecord, document: DesignDocument):
 
 /** Returns the design document as `require` and `this` of its function see it: without its attachments. */
 function designText({ id, revision, body }: DesignDocument): string {
-  // The body is the text of an object without special members.
-  const members = asBuffer(body).toString('utf8', 1, body.length - 1)
-  return `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(revision)}${members === '' ? '' : ','}${members}}`
+  return spliceDocument({ id, revision, body }).toString()
 }
