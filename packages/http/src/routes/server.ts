@@ -1,6 +1,5 @@
-/** Resources of the server: the welcome message, the icon, `_up`, `_uuids`, `_membership` and `_active_tasks`. */
-import { ApiError, formatHttpTime, type JsonObject } from '@sectional/core'
-import { askNode } from '../configuration/node-questions.ts'
+/** Resources of the server: the welcome message, the icon, `_up`, `_uuids` and `_membership`. */
+import { ApiError, formatHttpTime } from '@sectional/core'
 import { matchesTag, plainHeaders, send, sendJson, sendNotModified } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
@@ -66,22 +65,4 @@ export function getMembership(request: RequestContext, services: Services): void
   const { control } = services
   const members = Object.keys(control.state()?.nodes ?? {}).sort()
   sendJson(request, services, 200, { all_nodes: control.connectedNodes(), cluster_nodes: members })
-}
-
-/** Answers with the tasks of every node that responds, sorted by node and start time. */
-export async function getActiveTasks(request: RequestContext, services: Services): Promise<void> {
-  const answers = await Promise.all(services.control.connectedNodes().map(node => tasksOf(node, request, services)))
-  sendJson(request, services, 200, answers.flat())
-}
-
-async function tasksOf(node: string, request: RequestContext, services: Services): Promise<readonly JsonObject[]> {
-  try {
-    return await askNode(services, node, 'active-tasks', null) as readonly JsonObject[]
-  } catch (error) {
-    if (node === services.control.node) throw error
-    services.runtime.log.warn(
-      { requestId: request.requestId, peer: node, error: String(error) }, 'a node did not tell its tasks',
-    )
-    return []
-  }
 }

@@ -77,14 +77,6 @@ describe('server endpoints', () => {
     })
   })
 
-  it('gather tasks from every node that answers', async () => {
-    expect((await node.get('/_active_tasks')).json).to.deep.equal([
-      { node: 'node1@127.0.0.1', type: 'view_compaction' }, { node: 'node2@127.0.0.1', type: 'indexer' },
-    ])
-    node.control.ask = () => Promise.reject(new Error('link broke'))
-    expect((await node.get('/_active_tasks')).json).to.have.length(1)
-  })
-
   it('report on nodes, here and elsewhere', async () => {
     expect((await node.get('/_node/_local')).json).to.deep.equal({ name: 'node1@127.0.0.1' })
     expect((await node.get('/_node/node2@127.0.0.1')).json).to.deep.equal({ name: 'node2@127.0.0.1' })

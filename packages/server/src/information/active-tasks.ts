@@ -17,7 +17,7 @@ export function describeCompaction(control: ControlPlane, task: CompactionTask):
   return describeTask(control, task, 'database_compaction', { phase: task.phase })
 }
 
-/** Describes the build of an index. Views with the same definition share an index, so it names no design document. */
+/** Describes the build of an index. The node that answers a client adds a design document that needs the index. */
 export function describeIndexBuild(control: ControlPlane, task: ShardIndexTask): JsonObject {
   return describeTask(control, task, 'indexer', { index: task.index })
 }
