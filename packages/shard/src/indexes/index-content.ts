@@ -221,8 +221,9 @@ export class IndexContent {
       for (const document of documents) this.#putDocument(batch, document)
     })
     this.cache.changed(next.version, [
-      ...[...pages.keys()].map(key => IndexKeys.readPage(key)), ...runs.map(place => ({ level: 0, place })),
+      ...[...pages.keys()].map(key => IndexKeys.readPage(key)), ...runs.map(({ place }) => ({ level: 0, place })),
     ])
+    await this.#parts.turns.background.map(runs, ({ place, rows }) => this.#keepRun(place, rows))
   }
 
   async #complete(newest: number): Promise<void> {
@@ -233,10 +234,11 @@ export class IndexContent {
   }
 
   async #summaries(changes: readonly RowChange[]): Promise<SummaryChanges> {
-    const { height } = this.#state
+    const { height, version } = this.#state
     if (height === 0 || changes.length === 0) return { pages: new Map(), height, rowCount: undefined, runs: [] }
     const sorted = changes.toSorted((a, b) => compareUtf8(a.place, b.place))
-    return updateSummaries({ ...this.#summaryParts, height }, sorted)
+    const { turns: { background: turns } } = this.#parts
+    return updateSummaries({ ...this.#summaryParts, height }, turns, sorted, this.cache.ofVersion(version))
   }
 
   async #summariseAll(): Promise<Pick<StoredState, 'height' | 'hasRemains'>> {
@@ -262,7 +264,7 @@ export class IndexContent {
     return { height, hasRemains: false }
   }
 
-  /** The first queries of a new index find its rows in memory. */
+  /** Keeps the rows of a run of the newest state in memory if there is room, so that queries find them there. */
   #keepRun(place: string, rows: readonly StoredRow[]): void {
     this.cache.offer(0, place, rows.reduce((sum, row) => sum + rowBytes(row), 0), () => {
       const run = new RunRows(rows)

@@ -200,5 +200,12 @@ function used(cached: CachedPart | undefined): unknown {
   return cached.part
 }
 
+/** Returns a cache that finds what is in another one, and adds nothing to it. */
+export function withoutAdding(cache: PartCache): PartCache {
+  return {
+    get: (level, place) => cache.get(level, place), below: (level, entry) => cache.below(level, entry), set: () => {},
+  }
+}
+
 /** A cache without content, for reads that are made once. */
 export const noCache: PartCache = { get: () => undefined, below: () => undefined, set: () => {} }

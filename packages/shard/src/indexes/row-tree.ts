@@ -188,7 +188,7 @@ export class RowTree implements RowReader {
 }
 
 /** Reads all rows of a run. @throws DamagedRecordError when a row is damaged, or it has not as many as it should */
-export async function readRun(source: IndexSource, keys: IndexKeys, run: RunRange): Promise<readonly StoredRow[]> {
+async function readRun(source: IndexSource, keys: IndexKeys, run: RunRange): Promise<readonly StoredRow[]> {
   const rows: StoredRow[] = []
   for await (const page of readRows(source, keys, run)) rows.push(...page)
   if (rows.length !== run.count) {

@@ -77,6 +77,11 @@ export class RunRows {
     return new RunRow(this, index)
   }
 
+  /** Decodes all rows. */
+  toArray(): readonly StoredRow[] {
+    return Array.from({ length: this.length }, (_, at) => ({ place: this.placeAt(at), value: this.valueAt(at) }))
+  }
+
   /** @param index from 0, below `length` */
   rowPlaceAt(index: number): RowPlace {
     return readPlaceBytes(this.#bytes, 0, this.#startBytes, this.#offset(index), this.#offset(index + 1))

@@ -1,13 +1,19 @@
 import { compareUtf8, type IndexDefinition, mapBounded } from '@sectional/core'
+import type { Turns } from '@sectional/runtime'
 import type { IndexKeys } from './index-keys.ts'
 import type { Indexer } from './indexer.ts'
+import { noCache, withoutAdding } from './part-cache.ts'
+import type { PartCache } from './part-cache.ts'
 import type { IndexSource, StoredRow } from './row-reader.ts'
-import { readRun, RowTree, type Run } from './row-tree.ts'
+import { RowTree, type Run } from './row-tree.ts'
 import { RowValues } from './row-values.ts'
 import { dividedEntries, dividedRows, encodePage, type Summary } from './summary-page.ts'
 
 /** The new value of the row at a place; null removes the row. */
 export interface RowChange { readonly place: string; readonly value: Uint8Array | null }
+
+/** The rows of a run after changes, or of a part of it when they are too many. The first part begins where it did. */
+export interface RunPart { readonly place: string; readonly rows: readonly StoredRow[] }
 
 export interface SummaryChanges {
   /** The new pages by key; null removes a page. */
@@ -15,8 +21,8 @@ export interface SummaryChanges {
   readonly height: number
   /** The number of rows that are summarised; undefined when there are no summaries. */
   readonly rowCount: number | undefined
-  /** Where the runs begin whose rows have changed. */
-  readonly runs: readonly string[]
+  /** The runs whose rows have changed, with the rows that they have now. */
+  readonly runs: readonly RunPart[]
 }
 
 /** The index whose summaries are changed. */
@@ -41,16 +47,22 @@ const readsMax = 8
  * runs and pages are removed; small ones are not merged with their neighbours.
  *
  * @param changes at least one, ascending by place
+ * @param cache of the state before the changes. What is read is not added to it, because queries may never need it
  */
 export async function updateSummaries(
-  parts: SummaryParts, changes: readonly RowChange[],
+  parts: SummaryParts, turns: Turns, changes: readonly RowChange[], cache: PartCache = noCache,
 ): Promise<SummaryChanges> {
   const { source, keys, definition, indexer } = parts
-  const tree = new RowTree(source, keys, parts.height)
+  const tree = new RowTree(source, keys, parts.height, withoutAdding(cache))
   const values = new RowValues(indexer, definition)
   const runs = changedRuns(tree, changes)
+  const runParts = await mapBounded(runs, readsMax, async (run): Promise<readonly RunPart[]> => {
+    await turns.pause()
+    const rows = merged((await tree.rows(run)).toArray(), run.changes)
+    return dividedRows(rows).map((part, at) => ({ place: at === 0 ? run.from : part[0]!.place, rows: part }))
+  })
   const pages = new Map<string, Uint8Array | null>()
-  let replaced = await replaceRuns(parts, values, runs)
+  let replaced = await replaceRuns(values, runs, runParts)
   for (let level = 1; ; level++) {
     const divisions = changedPages(runs, level).map(({ place, below }) => {
       const { kept, removed } = withoutEmpty(tree.page(level, place).entries.flatMap(entry =>
@@ -70,7 +82,7 @@ export async function updateSummaries(
     if (isRoot) {
       const height = lists.length === 1 ? level : await addRoots(keys, values, pages, level, summaries)
       const rowCount = lists.flat().reduce((sum, { count }) => sum + count, 0)
-      return { pages, height, rowCount, runs: runs.map(({ from }) => from) }
+      return { pages, height, rowCount, runs: runParts.flat() }
     }
     let at = 0
     replaced = new Map(divisions.map(({ place, lists }) => [place, summaries.slice(at, at += lists.length)]))
@@ -104,15 +116,13 @@ function changedRuns(tree: RowTree, changes: readonly RowChange[]): readonly Cha
   return runs
 }
 
-/** Returns the summaries of the changed runs, by where the runs began. */
+/** Returns the summaries of the parts of the changed runs, by where the runs began. */
 async function replaceRuns(
-  { source, keys }: SummaryParts, values: RowValues, runs: readonly ChangedRun[],
+  values: RowValues, runs: readonly Run[], parts: readonly (readonly RunPart[])[],
 ): Promise<Replacements> {
-  const lists = await mapBounded(runs, readsMax, async run =>
-    dividedRows(merged(await readRun(source, keys, run), run.changes)))
-  const reduced = (await values.ofRows(lists.flat())).values()
-  return new Map(runs.map(({ from }, at): [string, readonly Summary[]] => [from, lists[at]!.map((rows, index) =>
-    ({ place: index === 0 ? from : rows[0]!.place, count: rows.length, value: reduced.next().value! }))]))
+  const reduced = (await values.ofRows(parts.flat().map(({ rows }) => rows))).values()
+  return new Map(runs.map(({ from }, at): [string, readonly Summary[]] => [from, parts[at]!.map(({ place, rows }) =>
+    ({ place, count: rows.length, value: reduced.next().value! }))]))
 }
 
 /** Writes pages above divided pages until there is one root again. Returns the new height. */

@@ -59,6 +59,19 @@ class World {
     this.newest = { history: 'one', sequence: this.newest!.sequence + ids.length }
   }
 
+  /** Creates the documents that do not exist, or deletes those that exist. Returns the ids that exist then. */
+  async change(ids: readonly string[], deleted: boolean, existing: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+    const edits = await Promise.all(ids.filter(id => existing.has(id) === deleted).map(async id => {
+      const found = await this.replica.openDocument({ id, body: false, tree: false }, context)
+      return edit(id, deleted ? found!.leaves[0]!.revision : null, {}, deleted)
+    }))
+    await this.replica.updateDocuments({ edits, revsLimit: 10 }, context)
+    this.newest = await this.replica.waitForChange({ history: '', sequence: 0 }, context)
+    const changed = new Set(existing)
+    for (const id of ids) deleted ? changed.delete(id) : changed.add(id)
+    return changed
+  }
+
   async build(): Promise<void> {
     await this.indexes.buildIndex({ definition, through: 'newest', waitMs: 5000 }, context)
   }
@@ -140,11 +153,44 @@ describe('reads of an index from memory', () => {
     await world.write('b')
     expect(world.fromMemory()).to.deep.equal(nothing)
     await world.build()
-    expect(world.fromMemory()).to.deep.equal(nothing)
+    // The build keeps the rows of the run that it has changed, and results of reductions are of one state.
+    expect(world.fromMemory()).to.deep.equal({ keys: ['a', 'b'], count: undefined })
     await world.read()
     expect(world.fromMemory()).to.deep.equal({ keys: ['a', 'b'], count: 2 })
     await world.stop()
   })
+
+  for (const cacheBytes of [1024 * 1024, 20_000]) {
+    it(`have the rows after any changes, with ${cacheBytes} bytes for rows in memory`, async () => {
+      const world = await new World().start({ cacheBytes })
+      const random = new SeededRandom(cacheBytes)
+      const ids = Array.from({ length: 600 }, (_, at) => `k${String(at).padStart(4, '0')}`)
+      let existing: ReadonlySet<string> = new Set<string>()
+      let fromMemory = 0
+      for (let round = 0; round < 40; round++) {
+        // Runs are divided where many documents are created, and become empty where many are deleted.
+        const [from, to] = [random.fraction(), random.fraction()].toSorted((a, b) => a - b)
+        const changed = ids.slice(from! * ids.length, to! * ids.length)
+        existing = await world.change(changed, round % 3 === 2, existing)
+        await world.build()
+        for (const start of [0, 150, 300, 450]) {
+          const within = ids.slice(start, start + 150)
+          const [lower, upper] = [within[0]!, within.at(-1)!].map(key => ({ key, inclusive: true }))
+          const range = { lower: lower!, upper: upper! }
+          const expected = within.filter(id => existing.has(id))
+          const found = world.indexes.immediate.scanIndex({ ...scan, ranges: [range] })
+          if (found !== undefined) {
+            fromMemory++
+            expect(Array.from(found.rows, ({ key }) => key)).to.deep.equal(expected)
+          }
+          const rows = (await collect(world.indexes.scanIndex({ ...scan, ranges: [range] }, context))).slice(1)
+          expect(rows.map(row => row.kind === 'row' && row.key)).to.deep.equal(expected)
+        }
+      }
+      expect(fromMemory).to.be.above(0)
+      await world.stop()
+    })
+  }
 
   it('give no answer from before a purge', async () => {
     const world = await new World().start()

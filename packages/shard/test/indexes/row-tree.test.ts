@@ -31,6 +31,7 @@ const indexer: Indexer = {
   encodeGroup: (_definition, _row, _level, value) => value,
 }
 const keys = new IndexKeys(1)
+const turns = new Turns(new RealClock())
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
 
 /** Rows in a store with their summaries, and the same rows in a map. */
@@ -59,7 +60,6 @@ class Rows {
   /** Summarises all rows in one pass. */
   async build(): Promise<void> {
     await this.store.clear(keys.pages())
-    const turns = new Turns(new RealClock())
     const parts = { source: this.store, keys, definition, indexer }
     this.#height = await buildSummaries(parts, turns, Infinity, async (key, page) => {
       await this.store.write(batch => batch.put(key, page))
@@ -71,7 +71,7 @@ class Rows {
       ({ place, value: value === null ? null : Buffer.from(value) }))
     const { pages, height } = this.#height === 0 || sorted.length === 0
       ? { pages: new Map<string, null>(), height: this.#height }
-      : await updateSummaries({ source: this.store, keys, height: this.#height, definition, indexer }, sorted)
+      : await updateSummaries({ source: this.store, keys, height: this.#height, definition, indexer }, turns, sorted)
     await this.store.write(batch => {
       for (const [key, page] of pages) page === null ? batch.delete(key) : batch.put(key, page)
       for (const { place, value } of sorted) {
