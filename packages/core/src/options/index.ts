@@ -1,3 +1,4 @@
+export { hiddenValue, hideCredentials } from './hidden-credentials.ts'
 export { converted, option } from './option.ts'
 export type { Option, OptionFacts } from './option.ts'
 export { choice, flag, integer, list, optionalText, text } from './option-type.ts'

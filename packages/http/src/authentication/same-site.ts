@@ -1,4 +1,5 @@
 /** The attribute SameSite of the session cookie (`chttpd_auth/same_site`). */
+import { hideCredentials } from '@sectional/core/options'
 import type { Log } from '@sectional/runtime'
 import { allowsCredentials, type CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
@@ -37,7 +38,10 @@ export class SameSiteWarning {
     this.#seen = sameSite
     if (sameSite === '' || validValues.includes(sameSite)) return
     this.#log.warn(
-      { option: 'chttpd_auth/same_site', value: sameSite.slice(0, loggedMax), valid: validValues.join(', ') },
+      {
+        option: 'chttpd_auth/same_site', value: hideCredentials(sameSite).slice(0, loggedMax),
+        valid: validValues.join(', '),
+      },
       'a value that is not valid is ignored: session cookies have no SameSite attribute',
     )
   }

@@ -1,6 +1,7 @@
 /** Answers questions about the configuration on the node that they are about. Answers and logs contain no secrets. */
 import { ApiError } from '@sectional/core'
 import type { ControlPlane } from '@sectional/cluster'
+import { hiddenValue, hideCredentials } from '@sectional/core/options'
 import type { Clock, Log } from '@sectional/runtime'
 import type { Audit, AuditDetails } from '../audit/audit.ts'
 import { parseAdminHash } from '../authentication/admin-password.ts'
@@ -12,8 +13,6 @@ import type { Configuration, ConfigurationSections } from '../settings/configura
 import type { ConfigurationChange, ConfigurationQuestion } from './configuration-question.ts'
 import { checkEditable } from './editable-settings.ts'
 
-/** Shown instead of a secret. */
-const hiddenValue = '****'
 /** Characters of a value that are logged. */
 const loggedValueMax = 1000
 
@@ -68,7 +67,8 @@ async function change(parts: ConfigurationAnswerParts, question: ConfigurationCh
   }
   if (persist) await beforeSharing(parts, section, key)
   await configuration.set(section, key, value, { persist })
-  const logged = value === '' || configuration.isLogged(section, key) ? value.slice(0, loggedValueMax) : hiddenValue
+  const isLogged = value === '' || configuration.isLogged(section, key)
+  const logged = isLogged ? hideCredentials(value).slice(0, loggedValueMax) : hiddenValue
   report(parts, question, { section, key, value: logged, persist }, 'a setting was changed')
   return previous
 }

@@ -4,6 +4,7 @@
  * keys are downloaded at most every 30 seconds.
  */
 import { ApiError } from '@sectional/core'
+import { hideCredentials } from '@sectional/core/options'
 import type { Clock, HttpClient, Log } from '@sectional/runtime'
 import { createLocalJWKSet, type CryptoKey } from 'jose'
 import type { HttpOptions } from '../settings/http-options.ts'
@@ -131,7 +132,8 @@ export class FetchedKeys {
         : { ...this.#keys, fetchedAt }
       if (isChanged) this.onChange()
     } catch (error) {
-      log.warn({ error: (error as Error).message }, 'the keys of tokens could not be downloaded')
+      // The URL that an issuer publishes may have a user name and a password.
+      log.warn({ error: hideCredentials((error as Error).message) }, 'the keys of tokens could not be downloaded')
     }
   }
 }

@@ -239,6 +239,12 @@ describe('keys of tokens that are fetched from their issuer', () => {
       expect(web().requests.filter(url => url !== discovery)).to.deep.equal([])
     })
 
+    it('are not logged with the user name and the password of their URL', async () => {
+      serve(discovery, { issuer, jwks_uri: 'https://anna:hunter2@id.example/keys' })
+      expect(await userOf(token('r', rsaPair))).to.equal(unavailable)
+      expect(warnings().at(-1)).to.match(/^https:\/\/\*{4}@id.example\/keys: /).and.not.to.include('hunter2')
+    })
+
     it('belong to the issuer that is configured now', async () => {
       serve(discovery, { issuer, jwks_uri: keySetUrl })
       publish(jwk(rsaPair, 'r'))

@@ -1,18 +1,15 @@
 /** Finds what a start of the node would refuse in its settings. */
 import { findLine } from './ini-file.ts'
 import { nodeOptions } from './node-options.ts'
-import { isLoggedSetting } from './secret-settings.ts'
+import { shownSetting } from './secret-settings.ts'
 import {
   combineSettings, ConfigurationError, defaultSettings, environmentVariable, layerSettings, ownSettings, settingProblem,
   type IniFile, type Settings,
 } from './settings.ts'
 
-/** Characters of a wrong value that an error shows. */
-const shownMax = 100
-
 /**
  * Returns a line for each wrong setting, with the file and line or the environment variable that sets it, its name, its
- * value and what is allowed. Secrets, also those of administrators, are shown as `****`.
+ * value and what is allowed. Secrets, also those of administrators and in URLs, are shown as `****`.
  */
 export function findProblems(
   files: readonly IniFile[], environment: Readonly<Record<string, string | undefined>>,
@@ -27,8 +24,8 @@ export function findProblems(
   }
   const wrong = [...settings].flatMap(([section, keys]) => [...keys].flatMap(([key, text]) => {
     const problem = settingProblem(section, key, text)
-    const shown = isLoggedSetting(section, key) ? JSON.stringify(text.slice(0, shownMax)) : '****'
-    return problem === null ? [] : [`${place(section, key)}: [${section}] ${key} = ${shown}: ${problem}`]
+    return problem === null ? []
+      : [`${place(section, key)}: [${section}] ${key} = ${shownSetting(section, key, text)}: ${problem}`]
   }))
   if (wrong.length > 0) return wrong
   const error = startProblem(layerSettings(files, environment))

@@ -8,7 +8,7 @@ import {
 import { findProblems, startProblem } from './configuration-problems.ts'
 import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
 import { editIni, fitsIni, parseIni, replaceValues } from './ini-file.ts'
-import { isLoggedSetting, isSecretSetting } from './secret-settings.ts'
+import { isLoggedSetting, isSecretSetting, shownSetting } from './secret-settings.ts'
 import {
   combineSettings, ConfigurationError, defaultSettings, effectiveSettings, isClusterWide, isFilesOnly, ownSettings,
   putSetting, settingDefect, settingProblem, type EditableSettings, type IniFile, type Settings,
@@ -55,8 +55,6 @@ interface Layers {
   readonly unsaved: ReadonlySet<string>
 }
 
-/** Characters of a wrong value that an error shows. */
-const shownMax = 100
 /** Problems of which a refused reload reports the texts. */
 const reportedProblemsMax = 10
 
@@ -529,8 +527,7 @@ function checkSetting(section: string, key: string, value: string): void {
   checkSettingLength(section, key, value)
   const problem = settingProblem(section, key, value) ?? settingDefect(section, key, value)
   if (problem !== null) {
-    const shown = isLoggedSetting(section, key) ? JSON.stringify(value.slice(0, shownMax)) : '****'
-    throw new ApiError('bad_request', `${section}/${key} = ${shown}: ${problem}`)
+    throw new ApiError('bad_request', `${section}/${key} = ${shownSetting(section, key, value)}: ${problem}`)
   }
   if (!fitsIni(section, key, value)) {
     throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line `

@@ -3,7 +3,7 @@
  * options.
  */
 import { controlDeclarations } from '@sectional/cluster'
-import type { OptionValues } from '@sectional/core/options'
+import { hideCredentials, type OptionValues } from '@sectional/core/options'
 import { httpDeclarations } from '@sectional/http'
 import { minSecretLength } from '@sectional/rpc'
 import { compactionDeclarations, indexDeclarations, type CompactionOptions, type IndexOptions } from '@sectional/shard'
@@ -54,8 +54,8 @@ export interface ApiAddresses {
 export function nodeOptions(settings: Settings): NodeOptions {
   const options = parseOptions(serverDeclarations, settings)
   if (!/^[^\s/@]+@[^\s/@]+$/.test(options.name)) {
-    throw new ConfigurationError(`[node] name = "${options.name}": only name@host without blanks and slashes is `
-      + 'allowed, for instance node1@127.0.0.1', nodeDeclarations.name)
+    throw new ConfigurationError(`[node] name = "${hideCredentials(options.name)}": only name@host without blanks and `
+      + 'slashes is allowed, for instance node1@127.0.0.1', nodeDeclarations.name)
   }
   checkIterations(settings)
   const { http, https } = apiAddresses(settings)
@@ -93,7 +93,7 @@ function clusterOptions(options: ServerOptions): ClusterOptions {
   const { seeds, clusterSecret, advertisedAddress } = options
   const listen = Object.freeze({ host: options.clusterHost, port: options.clusterPort })
   const advertised = formatAddress(advertisedAddress ?? listen)
-  for (const seed of seeds) checkSeed(seed)
+  for (const seed of seeds) checkSeed(seed, seeds)
   if (advertisedAddress === null && wildcardHosts.includes(listen.host) && seeds.length > 0) {
     throw new ConfigurationError(`[cluster] advertised_address is empty: other nodes cannot dial ${listen.host}; `
       + 'set it to the host:port under which they reach this node', nodeDeclarations.advertisedAddress)
@@ -111,11 +111,14 @@ function clusterOptions(options: ServerOptions): ClusterOptions {
   })
 }
 
-function checkSeed(seed: string): void {
+function checkSeed(seed: string, seeds: readonly string[]): void {
   try {
     parseAddress(seed)
   } catch (error) {
     const problem = (error as Error).message
-    throw new ConfigurationError(`[cluster] seedlist has "${seed}": ${problem}`, nodeDeclarations.seeds)
+    // A seed may be a part of a password that has a comma.
+    const shown = hideCredentials(seeds.join(', '))
+    throw new ConfigurationError(`[cluster] seedlist has "${shown.includes(seed) ? seed : shown}": ${problem}`,
+      nodeDeclarations.seeds)
   }
 }

@@ -2,6 +2,7 @@
  * Decides which values of settings are shown and logged (docs/configuration.md#secrets). Declarations say it for the
  * settings that are declared. Any other name may be a misspelt one, or one of CouchDB that has no effect here.
  */
+import { hiddenValue, hideCredentials } from '@sectional/core/options'
 import { distance } from 'fastest-levenshtein'
 import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
 
@@ -10,6 +11,9 @@ const secretWords = ['admin', 'credential', 'key', 'pass', 'private', 'pwd', 'sa
 const secretForm = new RegExp(secretWords.join('|'), 'i')
 /** An undeclared key that differs in at most this many letters from the key of a declared secret is hidden. */
 const typingErrorsMax = 2
+
+/** Characters of a value that an error shows. */
+const shownMax = 100
 
 const secretKeys = declaredOptions.filter(({ secret }) => secret).map(({ key }) => key)
 
@@ -28,4 +32,9 @@ export function isSecretSetting(section: string, key: string): boolean {
 export function isLoggedSetting(section: string, key: string): boolean {
   if (isSecretSetting(section, key)) return false
   return findOption(section, key) !== undefined || findOpenSection(section)?.logged === true
+}
+
+/** Returns a value for errors. Secrets are hidden, and so are user names and passwords in URLs. */
+export function shownSetting(section: string, key: string, value: string): string {
+  return isLoggedSetting(section, key) ? JSON.stringify(hideCredentials(value).slice(0, shownMax)) : hiddenValue
 }

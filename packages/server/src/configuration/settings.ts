@@ -1,9 +1,10 @@
 /** Combines the layers of settings: the defaults, then the files in order, then the environment. */
-import { parseValues } from '@sectional/core/options'
+import { hideCredentials, list, parseValues } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
-import { formerSections } from '@sectional/http'
+import { crossOriginHost, formerSections } from '@sectional/http'
 import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
 import { parseIni } from './ini-file.ts'
+import { shownSetting } from './secret-settings.ts'
 
 /** Section -> key -> text. Names are case-sensitive. */
 export type Settings = ReadonlyMap<string, ReadonlyMap<string, string>>
@@ -120,11 +121,11 @@ export class ConfigurationError extends Error {
  * @throws ConfigurationError with one line per wrong value
  */
 export function parseOptions<Table extends OptionTable>(table: Table, settings: Settings): OptionValues<Table> {
-  const problems = declaredOptions.flatMap(({ section, key, defaultText, secret }) => {
+  const problems = declaredOptions.flatMap(({ section, key, defaultText }) => {
     const text = settings.get(section)?.get(key)
     const problem = text === undefined ? null : settingProblem(section, key, text)
-    const shown = secret ? '****' : `"${text}"`
-    return problem === null ? [] : `[${section}] ${key} = ${shown}: ${problem}; default "${defaultText}"`
+    return text === undefined || problem === null ? []
+      : `[${section}] ${key} = ${shownSetting(section, key, text)}: ${problem}; default "${defaultText}"`
   }).concat(openSectionProblems(settings))
   if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
   return parseValues(table, (section, key) => settings.get(section)?.get(key))
@@ -138,15 +139,26 @@ function openSectionProblems(settings: Settings): readonly string[] {
     }))
 }
 
-/** Returns why a declared option refuses the text; null when it accepts it. Undeclared options accept any text. */
+/**
+ * Returns why a declared option refuses the text, without user names and passwords in URLs; null when it accepts it.
+ * Undeclared options accept any text.
+ */
 export function settingProblem(section: string, key: string, text: string): string | null {
   try {
     findOption(section, key)?.parse(text)
     findOpenSection(section)?.check(key, text)
     return null
   } catch (error) {
-    return (error as Error).message
+    return problemWithoutCredentials(section, key, text, (error as Error).message)
   }
+}
+
+function problemWithoutCredentials(section: string, key: string, text: string, problem: string): string {
+  if (hideCredentials(text) === text) return problem
+  const isList = crossOriginHost(section) !== undefined
+    || findOption(section, key)?.kind.startsWith(list.kind) === true
+  // The problem may name one item of a list, which is a part of a password that has a comma.
+  return isList ? 'user names and passwords in URLs are not allowed' : hideCredentials(problem)
 }
 
 /** Returns why HTTP refuses a text that files may have; null when it does not. */
