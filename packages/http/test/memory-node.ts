@@ -290,6 +290,8 @@ export class MemoryConfiguration implements Configuration {
     this.#changed()
   }
 
+  async removable(section: string, key: string): Promise<string | undefined> { return this.#file[section]?.[key] }
+
   async delete(section: string, key: string, { persist }: { readonly persist: boolean }): Promise<void> {
     delete this.#memory[section]?.[key]
     if (persist) delete this.#file[section]?.[key]

@@ -27,12 +27,15 @@ export class MemoryCluster {
   readonly #lives = new Map<number, Life>()
   readonly #seams: NodeSeams
   readonly #settings: readonly string[]
+  /** The file of each node with the changes over HTTP. */
+  readonly #changes: string[]
 
   /** @param settings additional lines of the configuration of each node, which a reload reads again */
   constructor(count: number, seams: NodeSeams = {}, settings: readonly string[] = []) {
     this.#seams = seams
     this.#settings = settings
     this.names = Array.from({ length: count }, (_, index) => `node${index + 1}@memory`)
+    this.#changes = this.names.map(() => '')
     this.#disks = this.names.map(() => new MemoryDisk(this.clock))
   }
 
@@ -53,7 +56,12 @@ export class MemoryCluster {
       '[admins]', `admin = ${passwordHash}`, ...this.#settings, '',
     ].join('\n')
     const configuration = await LiveConfiguration.load(
-      { read: async () => [{ name: 'local.ini', text: ini() }], write: async () => {} }, {},
+      {
+        read: async () => [
+          { name: 'local.ini', text: ini() }, { name: 'changed-over-http.ini', text: this.#changes[number - 1]! },
+        ],
+        write: async ({ text }) => { this.#changes[number - 1] = text },
+      }, {},
     )
     const runtime = createMemoryRuntime({
       node: `host${number}`, clock: this.clock, hub: this.hub, disk: this.#disks[number - 1],
@@ -95,12 +103,14 @@ export class MemoryCluster {
   /**
    * Sends one request.
    * @param login name and password with a colon between; empty: the client is not logged in
+   * @param more further headers
    */
   async send(
     number: number, method: string, target: string, json?: unknown, login = 'admin:password',
+    more: Readonly<Record<string, string>> = {},
   ): Promise<MemoryAnswer> {
     const { runtime } = this.#life(number)
-    const headers: Record<string, string> = { accept: 'application/json' }
+    const headers: Record<string, string> = { accept: 'application/json', ...more }
     if (login !== '') headers['authorization'] = `Basic ${Buffer.from(login).toString('base64')}`
     if (json !== undefined) headers['content-type'] = 'application/json'
     const answer = await this.finish(

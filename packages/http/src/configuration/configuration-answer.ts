@@ -52,15 +52,17 @@ async function change(parts: ConfigurationAnswerParts, question: ConfigurationCh
   }
   const { section, key, persist } = question
   checkEditable(options, section, key)
-  const previous = shownValue(configuration, section, key)
   if (question.action === 'delete') {
-    if (previous === null) return null
+    const removed = configuration.get(section, key)
+      ?? (persist ? await configuration.removable(section, key) : undefined)
+    if (removed === undefined) return null
     if (persist) await beforeSharing(parts, section, key)
     await configuration.delete(section, key, { persist })
     report(parts, question, { section, key, persist }, 'a setting was removed')
-    return previous
+    return hidden(configuration, section, key, removed)
   }
   const { value } = question
+  const previous = shownValue(configuration, section, key)
   if (section === 'admins') checkHash(value)
   if (value === hiddenValue && configuration.isSecret(section, key)) {
     throw new ApiError('bad_request', `${section}/${key}: ${hiddenValue} stands for the value, which is not shown`)

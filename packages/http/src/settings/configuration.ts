@@ -27,6 +27,11 @@ export interface Configuration {
    * `reload` discards it. Section `admins` accepts password hashes only (`authentication/admin-password` creates them).
    */
   set(section: string, key: string, value: string, options: { readonly persist: boolean }): Promise<void>
+  /**
+   * Returns the value that a persistent `delete` removes from the files of the node, so that it does not come back. It
+   * need not be in effect.
+   */
+  removable(section: string, key: string): Promise<string | undefined>
   /** Removes a value. The default applies again, if there is one. */
   delete(section: string, key: string, options: { readonly persist: boolean }): Promise<void>
   /**

@@ -185,6 +185,12 @@ export class LiveConfiguration implements Configuration {
     })
   }
 
+  async removable(section: string, key: string): Promise<string | undefined> {
+    const files = (await this.#files.read()).filter(file => !file.shipped)
+    const written = findOpenSection(section) === undefined ? files.slice(-1) : files
+    return ownSettings(written, {}).get(section)?.get(key)
+  }
+
   /**
    * @throws ApiError `forbidden` for the last administrator, without whom nobody could use the node any more. For a
    *   persistent removal, administrators that are in memory only do not count: the node could not start again.
