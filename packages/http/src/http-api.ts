@@ -96,7 +96,7 @@ export function createHttpApi(parts: HttpApiParts): HttpApi {
     hosts.refresh()
     crossOrigin.refresh()
   })
-  const secrets = new SessionSecrets({ control: parts.control, options, clock: runtime.clock, random: runtime.random })
+  const secrets = new SessionSecrets({ ...parts, clock: runtime.clock, random: runtime.random })
   const { clock, machine, random, turns } = runtime
   const passwords = new PasswordQueue(options.passwordChecksMax)
   const lockout = new Lockout({ clock, log: runtime.log, options, audit: parts.audit })

@@ -271,10 +271,10 @@ class ComposedNode implements Node {
   #answer(
     control: ControlPlane, nodeInformation: NodeInformation, question: NodeQuestion, argument: unknown,
   ): Promise<unknown> {
-    const { log, clock } = this.#runtime
+    const { log, clock, random } = this.#runtime
     const answering = {
       nodeInformation, configuration: this.#parts.configuration, options: this.#liveOptions, control, log, clock,
-      audit: this.#audit,
+      random, audit: this.#audit,
     }
     return answerNodeQuestion(answering, question, argument)
   }

@@ -3,10 +3,12 @@
  * the generated session secret, which is created at the first login and kept by the control plane, so that a session is
  * valid on every node. After a change the previous secret stays valid for the maximum age of a session. Each node
  * remembers it in memory. When the secret is changed for all nodes, the previous one is also written to the metadata
- * before the change, so that nodes which were away or start again accept it, too.
+ * before the change, so that nodes which were away or start again accept it, too. Before a configured secret is
+ * removed, another one is generated: the earlier one may have been replaced because it had become known to others.
  */
 import type { ControlPlane } from '@sectional/cluster'
 import type { Clock, Random } from '@sectional/runtime'
+import type { Configuration } from '../settings/configuration.ts'
 import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
 
 /** The generated session secret is stored in the metadata under the name of the configuration option. */
@@ -26,6 +28,7 @@ interface PreviousSecret {
 
 export interface SessionSecretsParts {
   readonly control: Pick<ControlPlane, 'state' | 'onChange' | 'setSetting'>
+  readonly configuration: Pick<Configuration, 'onChange'>
   readonly options: Pick<HttpOptions, 'sessionSecret' | 'sessionSeconds'>
   readonly clock: Pick<Clock, 'now'>
   readonly random: Random
@@ -33,7 +36,7 @@ export interface SessionSecretsParts {
 
 export class SessionSecrets {
   readonly #parts: SessionSecretsParts
-  readonly #unsubscribe: () => void
+  readonly #unsubscribe: readonly (() => void)[]
   #newest: string | undefined
   #previous: readonly PreviousSecret[] = []
   /** The text of the metadata that was parsed last, and its secrets. */
@@ -43,12 +46,14 @@ export class SessionSecrets {
 
   constructor(parts: SessionSecretsParts) {
     this.#parts = parts
-    this.#unsubscribe = parts.control.onChange(() => { this.#look() })
+    // The time of a previous secret begins when its end is seen, so a node on which nobody logs in must look, too.
+    const look = (): void => { this.#look() }
+    this.#unsubscribe = [parts.control.onChange(look), parts.configuration.onChange(look)]
     this.#look()
   }
 
   stop(): void {
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
   }
 
   /** Returns the valid secrets, newest first. The list is empty before the first login. */
@@ -69,14 +74,9 @@ export class SessionSecrets {
   async signing(): Promise<string> {
     const known = this.#look()
     if (known !== undefined) return known
-    this.#making ??= this.#make().finally(() => { this.#making = undefined })
+    this.#making ??= generateSecret(this.#parts).finally(() => { this.#making = undefined })
     await this.#making
     return this.signing()
-  }
-
-  #make(): Promise<void> {
-    const { control, random } = this.#parts
-    return control.setSetting(section, key, Buffer.from(random.bytes(secretBytes)).toString('hex'))
   }
 
   #readRecorded(): readonly PreviousSecret[] {
@@ -114,6 +114,21 @@ export async function recordPreviousSecrets(
     .filter(({ secret, until }) => now < until && secret !== current)
   const previous = [{ secret: current, until: now + options.sessionSeconds * 1000 }, ...earlier].slice(0, previousMax)
   await control.setSetting(previousSection, previousKey, JSON.stringify(previous))
+}
+
+/**
+ * Generates another secret if there is one, and a configured one is in use. Call this before that one is removed.
+ * @throws ApiError `service_unavailable` without a majority of the voters
+ */
+export async function replaceGeneratedSecret(
+  parts: Pick<SessionSecretsParts, 'control' | 'options' | 'random'>,
+): Promise<void> {
+  if (parts.options.sessionSecret === '' || parts.control.state()?.settings[name] === undefined) return
+  await generateSecret(parts)
+}
+
+function generateSecret({ control, random }: Pick<SessionSecretsParts, 'control' | 'random'>): Promise<void> {
+  return control.setSetting(section, key, Buffer.from(random.bytes(secretBytes)).toString('hex'))
 }
 
 function currentSecret({ control, options }: Pick<SessionSecretsParts, 'control' | 'options'>): string | undefined {

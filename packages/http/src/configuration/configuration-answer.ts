@@ -2,11 +2,11 @@
 import { ApiError } from '@sectional/core'
 import type { ControlPlane } from '@sectional/cluster'
 import { hiddenValue, hideCredentials } from '@sectional/core/options'
-import type { Clock, Log } from '@sectional/runtime'
+import type { Clock, Log, Random } from '@sectional/runtime'
 import type { Audit, AuditDetails } from '../audit/audit.ts'
 import { parseAdminHash } from '../authentication/admin-password.ts'
 import { administratorBounds } from '../authentication/password-hash.ts'
-import { recordPreviousSecrets } from '../authentication/session-secrets.ts'
+import { recordPreviousSecrets, replaceGeneratedSecret } from '../authentication/session-secrets.ts'
 import { presentName } from '../settings/former-names.ts'
 import { httpDeclarations, type HttpOptions } from '../settings/http-options.ts'
 import type { Configuration, ConfigurationSections } from '../settings/configuration.ts'
@@ -21,6 +21,7 @@ export interface ConfigurationAnswerParts {
   readonly options: Pick<HttpOptions, 'configWhitelist' | 'configBlacklist' | 'sessionSecret' | 'sessionSeconds'>
   readonly control: Pick<ControlPlane, 'state' | 'onChange' | 'setSetting'>
   readonly clock: Pick<Clock, 'now'>
+  readonly random: Random
   readonly log: Log
   readonly audit: Audit
 }
@@ -56,7 +57,7 @@ async function change(parts: ConfigurationAnswerParts, question: ConfigurationCh
     const removed = configuration.get(section, key)
       ?? (persist ? await configuration.removable(section, key) : undefined)
     if (removed === undefined) return null
-    if (persist) await beforeSharing(parts, section, key)
+    await prepareSecrets(parts, section, key, { value: '', persist })
     await configuration.delete(section, key, { persist })
     report(parts, question, { section, key, persist }, 'a setting was removed')
     return hidden(configuration, section, key, removed)
@@ -67,7 +68,7 @@ async function change(parts: ConfigurationAnswerParts, question: ConfigurationCh
   if (value === hiddenValue && configuration.isSecret(section, key)) {
     throw new ApiError('bad_request', `${section}/${key}: ${hiddenValue} stands for the value, which is not shown`)
   }
-  if (persist) await beforeSharing(parts, section, key)
+  await prepareSecrets(parts, section, key, { value, persist })
   await configuration.set(section, key, value, { persist })
   const isLogged = value === '' || configuration.isLogged(section, key)
   const logged = isLogged ? hideCredentials(value).slice(0, loggedValueMax) : hiddenValue
@@ -90,12 +91,20 @@ function checkHash(value: string): void {
   }
 }
 
-/** Lets the sessions of all nodes continue when their secret changes. */
-async function beforeSharing(parts: ConfigurationAnswerParts, section: string, key: string): Promise<void> {
+/**
+ * Prepares a change of the secret of sessions: lets the sessions of all nodes continue, and sees to it that no earlier
+ * secret is used again. If the change is refused or the node stops before it, the present secret stays in use.
+ * @param change the value is empty when the setting is removed
+ */
+async function prepareSecrets(
+  parts: ConfigurationAnswerParts, section: string, key: string,
+  change: { readonly value: string; readonly persist: boolean },
+): Promise<void> {
   const { sessionSecret } = httpDeclarations
   const name = presentName(section, key) ?? { section, key }
   if (name.section !== sessionSecret.section || name.key !== sessionSecret.key) return
-  if (parts.configuration.isShared(section, key)) await recordPreviousSecrets(parts)
+  if (change.persist && parts.configuration.isShared(section, key)) await recordPreviousSecrets(parts)
+  if (change.value === '') await replaceGeneratedSecret(parts)
 }
 
 /** Logs and records a change that was made. */

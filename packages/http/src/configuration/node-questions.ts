@@ -12,9 +12,9 @@ export interface AnsweringParts extends ConfigurationAnswerParts {
   readonly nodeInformation: NodeInformation
 }
 
-interface AskingParts extends Omit<AnsweringParts, 'log' | 'clock'> {
+interface AskingParts extends Omit<AnsweringParts, 'log' | 'clock' | 'random'> {
   readonly control: ControlPlane
-  readonly runtime: Pick<AnsweringParts, 'log' | 'clock'>
+  readonly runtime: Pick<AnsweringParts, 'log' | 'clock' | 'random'>
 }
 
 /** The answer of a node that refuses a question. */
@@ -31,7 +31,8 @@ export async function askNode(
 ): Promise<unknown> {
   const { control, runtime } = asking
   if (node === '_local' || node === control.node) {
-    return answerQuestion({ ...asking, log: runtime.log, clock: runtime.clock }, question, argument)
+    const { log, clock, random } = runtime
+    return answerQuestion({ ...asking, log, clock, random }, question, argument)
   }
   const members = control.state()?.nodes ?? {}
   if (!Object.hasOwn(members, node)) throw new ApiError('not_found', `no such node: ${node}`)

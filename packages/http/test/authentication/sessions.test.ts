@@ -309,6 +309,18 @@ describe('cookie sessions', () => {
     expect([await whoIs(first), await whoIs(second)]).to.deep.equal([null, 'admin'])
   })
 
+  for (const shared of [false, true]) {
+    it(`end in time after a new secret of ${shared ? 'all nodes' : 'one node'}, also where nobody came meanwhile`,
+      async () => {
+        node.configuration.shared = shared
+        await login('admin', 'secret')
+        const first = secretOf()
+        await node.put('/_node/_local/_config/chttpd_auth/secret', '"the next secret"')
+        await node.clock.advance(600_000)
+        expect(await whoIs(forge('admin', hex(seconds()), `${first}salt`))).to.equal(null)
+      })
+  }
+
   it('outlast a new secret of all nodes on a node that starts again, until their end', async () => {
     node.configuration.shared = true
     const cookie = cookieOf(await login('admin', 'secret'))
@@ -342,5 +354,61 @@ describe('cookie sessions', () => {
     await login('admin', 'secret')
     await node.put('/_node/_local/_config/chttpd_auth/secret', '"the second"')
     expect(Object.keys(node.control.state()!.settings)).to.deep.equal([secretName])
+  })
+
+  describe('when the configured secret is removed', () => {
+    const path = '/_node/_local/_config/chttpd_auth/secret'
+    let first: string
+    beforeEach(async () => {
+      await login('admin', 'secret')
+      first = secretOf()
+    })
+    const forged = (secret: string): Promise<unknown> => whoIs(forge('admin', hex(seconds()), `${secret}salt`))
+
+    const removals = {
+      'by DELETE': () => node.request('DELETE', path),
+      'in memory': () => node.request('DELETE', path, undefined, { 'x-couch-persist': 'false' }),
+      'by an empty text': () => node.put(path, '""'),
+    }
+    for (const [way, remove] of Object.entries(removals)) {
+      for (const shared of [true, false]) {
+        it(`${way}, on ${shared ? 'all nodes' : 'one node'}, are signed with a new one, and not with an earlier one`,
+          async () => {
+            node.configuration.shared = shared
+            await node.put(path, '"the second secret"')
+            await node.clock.advance(500_000)
+            const cookie = cookieOf(await login('admin', 'secret'))
+            expect(await forged(first), 'previous').to.equal('admin')
+            await node.clock.advance(99_000)
+            expect((await remove()).status).to.equal(200)
+            await node.clock.advance(1_000)
+            expect(await whoIs(cookie)).to.equal('admin')
+            expect(await forged(first), 'after its time').to.equal(null)
+            expect(await forged('the second secret'), 'the one that was removed').to.equal('admin')
+            expect(secretOf()).to.match(/^[0-9a-f]{64}$/).and.not.to.equal(first)
+            const next = cookieOf(await login('admin', 'secret'))
+            expect(next).to.equal(forge('admin', hex(seconds()), `${secretOf()}salt`))
+            await node.clock.advance(599_000)
+            expect([await forged('the second secret'), await whoIs(next)]).to.deep.equal([null, 'admin'])
+          })
+      }
+    }
+
+    it('under its former name, are signed with a new one', async () => {
+      node.configuration.shared = true
+      node.configuration.put('chttpd_auth', 'secret', 'the second secret')
+      await node.request('DELETE', '/_node/_local/_config/couch_httpd_auth/secret')
+      expect(secretOf()).to.equal(first)
+      node.configuration.put('couch_httpd_auth', 'secret', 'the second secret')
+      await node.request('DELETE', '/_node/_local/_config/couch_httpd_auth/secret')
+      expect(secretOf()).to.match(/^[0-9a-f]{64}$/).and.not.to.equal(first)
+    })
+
+    it('are signed as before when none was configured, or nothing is changed', async () => {
+      node.configuration.put('chttpd_auth', 'secret', '')
+      expect((await node.request('DELETE', path)).status).to.equal(200)
+      expect((await node.request('DELETE', path)).status).to.equal(404)
+      expect(secretOf()).to.equal(first)
+    })
   })
 })

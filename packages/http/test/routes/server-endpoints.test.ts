@@ -241,7 +241,7 @@ describe('node configuration', () => {
     node.control.ask = (_name, question, argument) => answerNodeQuestion(
       {
         ...other, nodeInformation: memoryNodeInformation, options: other.configuration.options.values,
-        audit: { record: () => {} },
+        random: other.runtime.random, audit: { record: () => {} },
       },
       question as 'config', argument,
     )
