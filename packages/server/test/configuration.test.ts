@@ -156,6 +156,9 @@ describe('settings', () => {
     for (const option of texts) {
       expect(option.parse(defaults.get(option.section)!.get(option.key)!), option.name).to.deep.equal(option.default)
     }
+    const empty = declaredOptions.filter(option => option.defaultText === null && option.default !== undefined)
+    expect(empty).to.have.length.above(20)
+    for (const option of empty) expect(option.parse(''), option.name).to.deep.equal(option.default)
   })
 
   it('are documented as declared: run scripts/generate-configuration.mjs', () => {

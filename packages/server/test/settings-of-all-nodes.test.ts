@@ -66,7 +66,8 @@ describe('settings of all nodes', () => {
       ['chttpd_auth', 'x_auth_roles', 'X-Roles'], ['chttpd_auth', 'x_auth_token', 'X-Token'],
       ['chttpd_auth', 'hash_algorithms', 'sha512'],
       ...declaredOptions.filter(({ section }) => section === 'jwt_auth')
-        .map(({ section, key, defaultText }) => [section, key, defaultText ?? 'roles'] as const),
+        .map(({ section, key, kind, defaultText }) =>
+          [section, key, defaultText ?? (kind === 'https URL' ? 'https://id.example' : 'roles')] as const),
     ]
     for (const [section, key, value] of settings) await a.set(section, key, value, persist)
     expect(settings.length).to.be.above(12)
@@ -197,7 +198,7 @@ describe('settings of all nodes', () => {
     const configuration = await LiveConfiguration.load(files, {})
     configuration.follow(shared)
     await configuration.delete('jwt_auth', 'audience', persist)
-    expect(configuration.get('jwt_auth', 'audience')).to.equal('')
+    expect(configuration.get('jwt_auth', 'audience')).to.equal(undefined)
     await configuration.set('jwt_auth', 'audience', 'b', persist)
     await configuration.reload()
     expect([configuration.get('jwt_auth', 'audience'), shared.written]).to.deep.equal(['b', []])

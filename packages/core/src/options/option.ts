@@ -15,7 +15,7 @@ export interface Option<Value> {
   /** Unit of a number, in words; undefined for counts and for values other than numbers. */
   readonly unit: string | undefined
   readonly default: Value
-  /** The default as an INI file has it; null: the option is unset by default. */
+  /** The default as an INI file has it, which is not empty; null: the option is unset by default. */
   readonly defaultText: string | null
   readonly help: string
   /** `live`: a change applies to the next request. `restart`: the option is read when the node starts. */
@@ -59,7 +59,7 @@ export function option<Value>(
   return {
     name, section: name.slice(0, slash), key: name.slice(slash + 1),
     kind: type.kind, unit: type.unit,
-    default: facts.default, defaultText: type.format(facts.default),
+    default: facts.default, defaultText: type.format(facts.default) || null,
     help: facts.help, effect: facts.effect, secret: facts.secret ?? false,
     filesOnly: facts.filesOnly ?? false, clusterWide: facts.clusterWide ?? false,
     parse: text => type.parse(text), defect: facts.defect ?? (() => null),

@@ -128,7 +128,7 @@ function shownValue(configuration: Configuration, section: string, key: string):
   return value === undefined ? null : hidden(configuration, section, key, value)
 }
 
-/** An unset secret is shown as the empty text that it is. */
+/** An empty secret is shown, because it is none. */
 function hidden(configuration: Configuration, section: string, key: string, value: string): string {
   return value !== '' && configuration.isSecret(section, key) ? hiddenValue : value
 }

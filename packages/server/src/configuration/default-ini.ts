@@ -21,7 +21,7 @@ export function renderDefaultIni(): string {
 function renderIniOption(option: Option<unknown>): string {
   const { key, help, defaultText } = option
   const comment = wrap(`${help} (${typeText(option)}; ${effectText(option)})`).map(line => `; ${line}`)
-  return [...comment, defaultText === null ? `; ${key} =` : `${key} = ${defaultText}`.trimEnd()].join('\n')
+  return [...comment, defaultText === null ? `; ${key} =` : `${key} = ${defaultText}`].join('\n')
 }
 
 export function renderOptionTables(): string {
@@ -47,7 +47,7 @@ function effectText({ effect, filesOnly, clusterWide }: Option<unknown>): string
 }
 
 function code(text: string | null): string {
-  return text === null ? 'unset' : text === '' ? '' : `\`${text}\``
+  return text === null ? 'unset' : `\`${text}\``
 }
 
 function wrap(text: string): string[] {

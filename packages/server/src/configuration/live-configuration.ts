@@ -373,7 +373,8 @@ export class LiveConfiguration implements Configuration {
     return new Map([...this.#started].filter(([name, started]) => {
       const { section, key } = splitName(name)
       const text = reloaded.get(section)?.get(key)
-      return text !== started && text !== this.get(section, key)
+      // An option with an empty text has the same value as an unset one.
+      return (text ?? '') !== (started ?? '') && text !== this.get(section, key)
     }))
   }
 

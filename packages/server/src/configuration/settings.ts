@@ -125,7 +125,7 @@ export function parseOptions<Table extends OptionTable>(table: Table, settings: 
     const text = settings.get(section)?.get(key)
     const problem = text === undefined ? null : settingProblem(section, key, text)
     return text === undefined || problem === null ? []
-      : `[${section}] ${key} = ${shownSetting(section, key, text)}: ${problem}; default "${defaultText}"`
+      : `[${section}] ${key} = ${shownSetting(section, key, text)}: ${problem}; default "${defaultText ?? ''}"`
   }).concat(openSectionProblems(settings))
   if (problems.length > 0) throw new ConfigurationError(problems.join('\n'))
   return parseValues(table, (section, key) => settings.get(section)?.get(key))
