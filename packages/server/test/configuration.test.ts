@@ -338,6 +338,28 @@ describe('the live configuration', () => {
     expect(configuration.get('cluster', 'q')).to.equal('4')
   })
 
+  it('restores its file when an error comes after the new text, and says so when it cannot', async () => {
+    const before = '[cluster]\nq = 2\n'
+    const files = new MemoryFiles(file(before))
+    const configuration = await LiveConfiguration.load(files, {})
+    const write = files.write.bind(files)
+    let failures = 1
+    files.write = async changed => {
+      await write(changed)
+      if (failures-- > 0) throw Object.assign(new Error('not synced'), { code: 'EIO' })
+    }
+    const change = (): Promise<Error> => refusal(configuration.set('cluster', 'q', '4', { persist: true }))
+    expect((await change()).message).to.match(/\(EIO\), so nothing was changed\.$/)
+    expect([files.contents[0]!.text, configuration.get('cluster', 'q')]).to.deep.equal([before, '2'])
+    failures = 2
+    files.contents = [file(before)]
+    expect(await change()).to.include({
+      status: 503, message: 'This node cannot write the file of its settings (EIO), and may have the change after a '
+        + 'restart. Repair or free the disk, and repeat the request.',
+    })
+    expect(configuration.get('cluster', 'q')).to.equal('2')
+  })
+
   it('keeps sections with the names of members of objects like others', async () => {
     const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
     for (const section of ['__proto__', 'constructor', 'toString']) {

@@ -25,17 +25,21 @@ export class MemoryCluster {
   readonly names: readonly string[]
   readonly #disks: readonly MemoryDisk[]
   readonly #lives = new Map<number, Life>()
+  /** Number of nodes that were made. */
+  #made = 0
   readonly #seams: NodeSeams
   readonly #settings: readonly string[]
-  /** The file of each node with the changes over HTTP. */
-  readonly #changes: string[]
+  /** The texts of the nodes' files with the changes over HTTP. */
+  readonly changes: string[]
+  /** Called before a node writes its file with the changes over HTTP. */
+  beforeWrite: (number: number) => Promise<void> = async () => {}
 
   /** @param settings additional lines of the configuration of each node, which a reload reads again */
   constructor(count: number, seams: NodeSeams = {}, settings: readonly string[] = []) {
     this.#seams = seams
     this.#settings = settings
     this.names = Array.from({ length: count }, (_, index) => `node${index + 1}@memory`)
-    this.#changes = this.names.map(() => '')
+    this.changes = this.names.map(() => '')
     this.#disks = this.names.map(() => new MemoryDisk(this.clock))
   }
 
@@ -58,14 +62,18 @@ export class MemoryCluster {
     const configuration = await LiveConfiguration.load(
       {
         read: async () => [
-          { name: 'local.ini', text: ini() }, { name: 'changed-over-http.ini', text: this.#changes[number - 1]! },
+          { name: 'local.ini', text: ini() }, { name: 'changed-over-http.ini', text: this.changes[number - 1]! },
         ],
-        write: async ({ text }) => { this.#changes[number - 1] = text },
+        write: async ({ text }) => {
+          await this.beforeWrite(number)
+          this.changes[number - 1] = text
+        },
       }, {},
     )
     const runtime = createMemoryRuntime({
       node: `host${number}`, clock: this.clock, hub: this.hub, disk: this.#disks[number - 1],
-      random: new SeededRandom(number),
+      // Not the numbers of the life before: the metadata would take the next commands for repeated ones.
+      random: new SeededRandom(number + this.names.length * this.#made++),
     })
     const node = createNode(runtime, {
       options: nodeOptions(configuration.settings()), configuration, version: '0.0.0', seams: this.#seams,

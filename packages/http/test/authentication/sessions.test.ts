@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
 import { SessionSecrets } from '../../src/authentication/session-secrets.ts'
 import { basic, MemoryNode, type Answer } from '../memory-node.ts'
@@ -393,6 +394,29 @@ describe('cookie sessions', () => {
           })
       }
     }
+
+    it('continue with it when the metadata cannot be changed', async () => {
+      node.configuration.shared = true
+      await node.put(path, '"the second secret"')
+      const cookie = cookieOf(await login('admin', 'secret'))
+      await node.clock.advance(601_000)
+      const change = node.control.setSetting.bind(node.control)
+      for (const failing of [1, 2]) {
+        let calls = 0
+        node.control.setSetting = async (section, key, value) => {
+          if (++calls === failing) throw new ApiError('service_unavailable')
+          await change(section, key, value)
+        }
+        expect((await node.request('DELETE', path)).status, `call ${failing}`).to.equal(503)
+        expect(node.configuration.get('chttpd_auth', 'secret')).to.equal('the second secret')
+        const present = cookieOf(await login('admin', 'secret'))
+        expect(present).to.equal(forge('admin', hex(seconds()), 'the second secretsalt')).and.not.to.equal(cookie)
+        expect(await forged(first)).to.equal(null)
+      }
+      node.control.setSetting = change
+      expect((await node.request('DELETE', path)).status).to.equal(200)
+      expect(await forged(first)).to.equal(null)
+    })
 
     it('under its former name, are signed with a new one', async () => {
       node.configuration.shared = true

@@ -40,8 +40,9 @@ export class ConfigurationFolder implements ConfigurationFiles {
   }
 
   async write(file: IniFile): Promise<void> {
-    const directory = dirname(file.name)
-    if (!isFolder(directory)) {
+    // An earlier process may have made the folder, and have been killed before that was durable.
+    if (statSync(file.name, { throwIfNoEntry: false }) === undefined) {
+      const directory = dirname(file.name)
       makeDirectory(directory)
       await syncDirectory(dirname(directory))
     }

@@ -30,7 +30,7 @@ export interface ConfigurationFiles {
    * the API makes, and may be empty.
    */
   read(): Promise<readonly IniFile[]>
-  /** Replaces one file; durable when resolved. */
+  /** Replaces one file; durable when resolved. When it rejects, the file may have the old or the new text. */
   write(file: IniFile): Promise<void>
 }
 
@@ -462,15 +462,27 @@ export class LiveConfiguration implements Configuration {
     const elsewhere = files.slice(0, -1).some(file => (parseIni(file.text).get(section)?.get(key) ?? '') !== '')
     const written = value ?? (elsewhere && findOpenSection(section) !== undefined ? '' : null)
     const changed = editIni(text === '' ? changesFileHead : text, section, key, written)
-    if (changed === text) return
+    if (text === '' && changed === changesFileHead) return
     try {
+      // Also the same text again: the process that wrote it may have been killed before it was durable.
       await this.#files.write({ name, text: changed })
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown error'
-      throw new ApiError(
-        'service_unavailable', `This node cannot write the file of its settings (${code}), so nothing was changed.`,
-        { cause: error },
-      )
+      throw new ApiError('service_unavailable', `This node cannot write the file of its settings (${code}), `
+        + (await this.#restoreFile({ name, text }) ? 'so nothing was changed.'
+          : 'and may have the change after a restart. Repair or free the disk, and repeat the request.'),
+      { cause: error })
+    }
+  }
+
+  /** Returns whether a file has its text from before a change again, or still. */
+  async #restoreFile(before: IniFile): Promise<boolean> {
+    try {
+      const present = (await this.#files.read()).find(({ name }) => name === before.name)
+      if (present?.text !== before.text) await this.#files.write(before)
+      return true
+    } catch {
+      return false
     }
   }
 
