@@ -32,6 +32,8 @@ export type Fault =
   | { readonly kind: 'lose-reply'; readonly verbs: readonly Verb[] }
   /** The link has no room for calls that wait for changes. */
   | { readonly kind: 'refuse-waits' }
+  /** The node is stopping: it begins this number of further calls of its peers and refuses the others. */
+  | { readonly kind: 'stop'; left: number }
   /** Scans fail after this number of pages. */
   | { readonly kind: 'break-scan'; readonly afterPages: number }
 
@@ -397,6 +399,9 @@ export async function faultyCall<T>(
   const fault = world.faults.get(node)
   if (!world.isConnected(from, node)) throw new ReplicaError('unreachable', `no link from ${from} to ${node}`)
   if (from === node && fault?.kind !== 'fail') return act()
+  if (fault?.kind === 'stop' && fault.left-- <= 0) {
+    throw new ReplicaError('unreachable', 'the called node is stopping', { nothingDone: true })
+  }
   if (fault?.kind === 'hang' && (fault.verbs === undefined || fault.verbs.includes(verb))) await timeout(world, context)
   if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) {
     throw new ReplicaError(fault.code, `${node} fails`)

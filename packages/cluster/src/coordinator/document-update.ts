@@ -7,6 +7,7 @@ import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { DocumentWrite, OperationContext, WriteOptions, WriteOutcome } from '../contracts/coordinator.ts'
 import { majority } from '../quorum/majority.ts'
 import { requestDecision } from '../documents/edit-decision.ts'
+import type { DecidedEdits } from '../documents/edit-decision.ts'
 import { partitionLimit } from '../documents/partition-limit.ts'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
@@ -48,7 +49,7 @@ async function updateValidated(
   const outcomes = new Array<WriteOutcome>(writes.length)
   const failures: ApiError[] = []
   await Promise.all(batchByShard(scope.access, db, writes, scope.options).map(async ({ place, batches }) => {
-    const distributions: Promise<void>[] = []
+    const distributions: Promise<unknown>[] = []
     for (const batch of batches) {
       if (batch.items.length > smallBatch) await scope.runtime.turns.pause()
       // Batches are decided one after the other, so that two edits of the same id are decided in order. Distribution of
@@ -89,7 +90,7 @@ async function decideBatch(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, batch: ShardBatch<DocumentWrite>,
   options: WriteOptions,
   context: OperationContext, outcomes: WriteOutcome[], failures: ApiError[],
-): Promise<{ readonly distributed: Promise<void> } | undefined> {
+): Promise<{ readonly distributed: Promise<unknown> } | undefined> {
   let decided
   const edits = withAttempts(scope, place, batch.items)
   try {
@@ -100,8 +101,22 @@ async function decideBatch(
     for (const index of batch.indexes) outcomes[index] = errorOutcome(error)
     return undefined
   }
+  const distributions = decided.map(part => {
+    const items = part.places.map(i => edits[i]!)
+    const indexes = part.places.map(i => batch.indexes[i]!)
+    return distributeDecided(scope, place, { items, indexes }, part, options, context, outcomes, failures)
+  })
+  return { distributed: Promise.all(distributions) }
+}
+
+/** Sets the outcomes of the edits that one replica has decided, and sends the revisions to the others. */
+async function distributeDecided(
+  scope: CoordinatorScope, place: ShardPlace, { items: edits, indexes }: ShardBatch<DocumentEdit>,
+  decided: DecidedEdits, options: WriteOptions, context: OperationContext, outcomes: WriteOutcome[],
+  failures: ApiError[],
+): Promise<void> {
   const revisions: DocumentRevision[] = []
-  /** The position in the batch of each revision. */
+  /** The position among the edits of each revision. */
   const places: number[] = []
   decided.outcomes.forEach((outcome, i) => {
     const edit = edits[i]!
@@ -110,27 +125,24 @@ async function decideBatch(
       revisions.push(decidedRevision(edit, outcome))
     }
     if (outcome.kind === 'unknown') failures.push(unknownOutcome())
-    outcomes[batch.indexes[i]!] = writeOutcome(edit.id, outcome, false)
+    outcomes[indexes[i]!] = writeOutcome(edit.id, outcome, false)
   })
-  if (revisions.length === 0) return undefined
+  if (revisions.length === 0) return
   // Only a decider that knows the acknowledged writes can say that no other edit of the same revision succeeded.
   const isExclusive = options.w === undefined || options.w >= majority(place.activeCount)
-  const distribution = distributeRevisions(
-    scope, place, { revisions, revsLimit: db.revsLimit }, decided.decider, options.w, context,
+  const { verdict, rivals } = await distributeRevisions(
+    scope, place, { revisions, revsLimit: place.db.revsLimit }, decided.decider, options.w, context,
   )
-  const distributed = distribution.then(({ verdict, rivals }) => {
-    if (verdict !== 'met' || (!decided.current && isExclusive)) {
-      decided.outcomes.forEach((outcome, i) => {
-        outcomes[batch.indexes[i]!] = writeOutcome(edits[i]!.id, outcome, true)
-      })
-    }
-    for (const index of rivals) {
-      const error = rivalOutcome()
-      failures.push(error)
-      outcomes[batch.indexes[places[index]!]!] = errorOutcome(error)
-    }
-  })
-  return { distributed }
+  if (verdict !== 'met' || (!decided.current && isExclusive)) {
+    decided.outcomes.forEach((outcome, i) => {
+      outcomes[indexes[i]!] = writeOutcome(edits[i]!.id, outcome, true)
+    })
+  }
+  for (const index of rivals) {
+    const error = rivalOutcome()
+    failures.push(error)
+    outcomes[indexes[places[index]!]!] = errorOutcome(error)
+  }
 }
 
 /** Adds an attempt number to each edit. The only replica of a shard is asked once and needs none. */

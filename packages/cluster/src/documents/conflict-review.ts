@@ -2,11 +2,12 @@
  * Reviews conflicts, so that a client receives a conflict only when it is certain. The replica that decided (the
  * decider) may have reported a conflict because it lagged: it lacks the parent revision, it does not know that the
  * document was deleted, or the parent arrived (by read repair, for example) only after the decision. The decider is
- * then brought up to date and decides again, once. When a conflict cannot be examined, or its parent may be on replicas
- * that do not answer, the outcome is `unknown` and the client must try again.
+ * then brought up to date and decides again, once. When the parent may be on replicas that do not answer, the outcome
+ * is `unknown` and the client must try again. When the decider fails before the conflict is reviewed, as when its node
+ * stops, the edit is `undecided`: the decider has written nothing, so that another replica can decide.
  */
 import { mapBounded } from '@sectional/core'
-import type { CallContext, DocumentEdit, EditOutcome, Leaf, UpdateDocumentsReply } from '@sectional/core'
+import type { CallContext, DocumentEdit, EditOutcome, Leaf } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { majority } from '../quorum/majority.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
@@ -16,6 +17,13 @@ import { asReplicaError } from '../replicas/replica-failures.ts'
 
 /** `unknown` means that the edit may already be made, may still be made, or is not certain to conflict. */
 export type DecidedOutcome = EditOutcome | { readonly kind: 'unknown' }
+
+/** `undecided` means that the decider failed, and that it has not made the edit and never will. */
+export type ReviewedOutcome = DecidedOutcome | { readonly kind: 'undecided' }
+
+export type ReviewedReply =
+  | { readonly kind: 'decided'; readonly outcomes: readonly ReviewedOutcome[] }
+  | { readonly kind: 'declined' }
 
 /** The result of examining a decider's conflict. */
 type Standing =
@@ -37,13 +45,13 @@ export interface ReviewedDecision {
   /** Limits of the calls that examine replicas. */
   readonly call: CallContext
   /** Asks the decider to decide again, even while it is catching up. */
-  readonly decide: (edits: readonly DocumentEdit[]) => Promise<UpdateDocumentsReply>
+  readonly decide: (edits: readonly DocumentEdit[]) => Promise<ReviewedReply>
 }
 
 /** @returns one outcome for each edit, in order */
 export async function reviewConflicts(
-  decision: ReviewedDecision, decided: readonly EditOutcome[],
-): Promise<readonly DecidedOutcome[]> {
+  decision: ReviewedDecision, decided: readonly ReviewedOutcome[],
+): Promise<readonly ReviewedOutcome[]> {
   const { scope, edits } = decision
   const conflicts = decided.flatMap((outcome, index) => outcome.kind === 'conflict' ? [index] : [])
   // An edit of the same call may have replaced the parent, and a replica with a short `_revs_limit` may already have
@@ -51,10 +59,10 @@ export async function reviewConflicts(
   const replaced = new Set(edits.filter((_, index) => decided[index]!.kind === 'updated').map(editedRevision))
   const standings = await mapBounded(conflicts, scope.options.requestCallsMax, async index =>
     replaced.has(editedRevision(edits[index]!)) ? 'certain' : examine(decision, edits[index]!))
-  const outcomes: DecidedOutcome[] = [...decided]
+  const outcomes: ReviewedOutcome[] = [...decided]
   const again: number[] = []
   conflicts.forEach((index, i) => {
-    if (standings[i] === 'unexamined') outcomes[index] = { kind: 'unknown' }
+    if (standings[i] === 'unexamined') outcomes[index] = { kind: 'undecided' }
     else if (standings[i] !== 'certain') again.push(index)
   })
   if (again.length === 0) return outcomes
@@ -83,10 +91,11 @@ function editedRevision({ id, parent }: DocumentEdit): string {
  */
 async function decideAgain(
   decision: ReviewedDecision, lagging: readonly string[], edits: readonly DocumentEdit[],
-): Promise<{ readonly heard: ReadonlySet<string>; readonly second: readonly DecidedOutcome[] }> {
+): Promise<{ readonly heard: ReadonlySet<string>; readonly second: readonly ReviewedOutcome[] }> {
   const { scope, db, place, decider, call } = decision
   const counted = new Set(scope.access.deciders(place).map(({ node }) => node))
   const heard = new Set<string>()
+  let mayBeMade = false
   try {
     await mapBounded([...new Set(lagging)], scope.options.repairsRunningMax, async id => {
       const { answered } = await convergeDocument(
@@ -94,14 +103,17 @@ async function decideAgain(
       )
       if (answered.filter(node => counted.has(node)).length >= majority(place.activeCount)) heard.add(id)
     })
+    mayBeMade = true
     const reply = await decision.decide(edits)
     scope.metrics.decision('reviewed')
     if (reply.kind === 'decided') return { heard, second: reply.outcomes }
+    mayBeMade = false
   } catch (error) {
-    const { code, message } = asReplicaError(error)
+    const { code, message, nothingDone } = asReplicaError(error)
+    mayBeMade &&= !nothingDone
     scope.runtime.log.debug({ requestId: call.requestId, code, error: message }, 'a conflict could not be reviewed')
   }
-  return { heard, second: edits.map(() => ({ kind: 'unknown' })) }
+  return { heard, second: edits.map(() => ({ kind: mayBeMade ? 'unknown' : 'undecided' })) }
 }
 
 async function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<Standing> {
@@ -109,7 +121,8 @@ async function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<
     return edit.parent === null
       ? await examineCreation(decision, edit)
       : await examineParent(decision, edit.id, edit.parent)
-  } catch {
+  } catch (error) {
+    noteSilence(decision.scope, decision.decider, error)
     return 'unexamined'
   }
 }
@@ -129,16 +142,22 @@ async function examineCreation(decision: ReviewedDecision, { id, deleted }: Docu
   if (deleted) return 'certain'
   const others = scope.access.readers(place)
     .filter(({ node }) => node !== decider.node && !scope.readHealth.isSuspect(node))
-  const asked = others.slice(0, majority(place.activeCount) - 1)
-  const leaves = await Promise.all(asked.map(async peer => {
-    try {
-      return await leavesOn(peer, id, call)
-    } catch (error) {
-      if (asReplicaError(error).code === 'timeout') scope.readHealth.silent(peer.node)
-      return []
+  const knowDeletion = await Promise.all(Array.from({ length: majority(place.activeCount) - 1 }, async () => {
+    // Each replica that fails is replaced by the next one: the deletion may be known to that one only.
+    for (let peer = others.shift(); peer !== undefined; peer = others.shift()) {
+      try {
+        return (await leavesOn(peer, id, call))[0]?.deleted === true
+      } catch (error) {
+        noteSilence(scope, peer, error)
+      }
     }
+    return false
   }))
-  return leaves.some(([leaf]) => leaf?.deleted === true) ? 'lagging' : 'certain'
+  return knowDeletion.includes(true) ? 'lagging' : 'certain'
+}
+
+function noteSilence({ readHealth }: CoordinatorScope, peer: Peer, error: unknown): void {
+  if (asReplicaError(error).code === 'timeout') readHealth.silent(peer.node)
 }
 
 async function leavesOn(peer: Peer, id: string, call: CallContext): Promise<readonly Leaf[]> {

@@ -7,6 +7,9 @@
  * answer, the next one can be asked: two replicas that decide the same attempt agree, unless another edit comes in
  * between.
  *
+ * A decider may also fail after it has reported a conflict, and before the conflict is reviewed. It has then written
+ * nothing, and the next replica decides.
+ *
  * A replica that is silent may have decided, or may decide later. A conflict that the next replica reports is then not
  * final: the edit may still take effect as a conflict branch, and that branch may even win. The outcome of such an edit
  * is `unknown`, which the client receives as 503.
@@ -20,15 +23,15 @@
  * lack some, and so may a replica that is catching up. Before such a replica decides, it receives the leaves that the
  * other replicas have of the documents in question. A conflict is answered only after a review (conflict-review.ts).
  */
-import { mapBounded } from '@sectional/core'
-import type { CallContext, DocumentEdit, EditOutcome, Leaf, ReplicaError, UpdateDocumentsReply } from '@sectional/core'
+import { mapBounded, ReplicaError } from '@sectional/core'
+import type { CallContext, DocumentEdit, Leaf, UpdateDocumentsReply } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { decision, decisionStep, withRefusal } from '../quorum/decision.ts'
 import { majority } from '../quorum/majority.ts'
 import { provideBlobs } from '../attachments/blob-transfer.ts'
 import { namedBlobs } from '../replicas/blob-copy.ts'
 import { reviewConflicts } from './conflict-review.ts'
-import type { DecidedOutcome } from './conflict-review.ts'
+import type { DecidedOutcome, ReviewedOutcome, ReviewedReply } from './conflict-review.ts'
 import { writeCall } from '../shard-calls/coordinator-scope.ts'
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import type { OperationContext, WriteOptions } from '../contracts/coordinator.ts'
@@ -38,10 +41,13 @@ import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 import { SilenceWatch } from '../shard-calls/silence-watch.ts'
 
+/** The edits that one replica has decided. */
 export interface DecidedEdits {
   /** The replica that has the decided revisions on its disk. */
   readonly decider: Peer
-  /** One outcome per edit, in order. */
+  /** The positions of these edits among those that were to be decided. */
+  readonly places: readonly number[]
+  /** One outcome per place. */
   readonly outcomes: readonly DecidedOutcome[]
   /**
    * False when the decider may have missed acknowledged writes: it had to be brought up to date, and too few replicas
@@ -51,14 +57,15 @@ export interface DecidedEdits {
 }
 
 /**
- * Asks the first replica that is able to decide the edits. When it fails or is silent, asks the next one.
+ * Asks the first replica that is able to decide the edits. When it fails or is silent, asks the next one. Several
+ * replicas decide only when one of them failed before its conflicts were reviewed.
  *
  * @throws ApiError when no replica decides
  */
 export function requestDecision(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions,
   context: OperationContext,
-): Promise<DecidedEdits> {
+): Promise<readonly DecidedEdits[]> {
   return new EditDecision(scope, db, place, edits, options, context).run()
 }
 
@@ -66,14 +73,17 @@ export function requestDecision(
 const namingsMax = 3
 
 type Answer =
-  | { readonly kind: 'decided'; readonly decider: Peer; readonly outcomes: readonly EditOutcome[] }
+  | { readonly kind: 'decided'; readonly decider: Peer; readonly outcomes: readonly ReviewedOutcome[] }
   | { readonly kind: 'declined' | 'failed'; readonly decider: Peer }
 
 class EditDecision {
   readonly #scope: CoordinatorScope
   readonly #db: DatabaseRecord
   readonly #place: ShardPlace
-  readonly #edits: readonly DocumentEdit[]
+  /** The edits to decide, and their positions among all edits. */
+  #edits: readonly DocumentEdit[]
+  #places: readonly number[]
+  readonly #decided: DecidedEdits[] = []
   readonly #options: WriteOptions
   readonly #context: OperationContext
   readonly #deciders: readonly Peer[]
@@ -89,6 +99,8 @@ class EditDecision {
   #unknownOutcome = false
   /** The replica whose decision counts. */
   #decidedBy: Peer | undefined
+  /** The last decider that failed before all of its conflicts were reviewed. */
+  #failedReviewer: Peer | undefined
 
   constructor(
     scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[],
@@ -99,12 +111,13 @@ class EditDecision {
     this.#db = db
     this.#place = place
     this.#edits = edits
+    this.#places = [...edits.keys()]
     this.#context = context
     this.#deciders = scope.access.deciders(place)
     this.#review = writeCall(scope.options.reviewTimeoutMs, context)
   }
 
-  async run(): Promise<DecidedEdits> {
+  async run(): Promise<readonly DecidedEdits[]> {
     const [first] = this.#deciders
     const usual = first !== undefined && this.#scope.access.isFirst(this.#place, first)
     let state = decision(this.#deciders.length, usual)
@@ -114,16 +127,21 @@ class EditDecision {
       const answer = await this.#answerOf(decider)
       if (answer?.kind === 'decided') {
         this.#scope.metrics.decision(!step.refresh ? 'first' : usual && step.replica === 0 ? 'catching_up' : 'stand_in')
-        return this.#finish(answer.decider, answer.outcomes)
+        await this.#finish(answer.decider, answer.outcomes)
+        if (this.#edits.length === 0) return this.#decided
       }
-      state = withRefusal(state, answer?.kind ?? 'failed')
+      state = withRefusal(state, answer?.kind === 'declined' ? 'declined' : 'failed')
     }
     // No other replica is left to ask. A silent one may still answer within its time limit.
-    while (this.#open.size > 0) {
+    while (this.#open.size > 0 && this.#edits.length > 0) {
       const answer = await this.#nextAnswer()
-      if (answer.kind === 'decided') return this.#finish(answer.decider, answer.outcomes)
+      if (answer.kind === 'decided') await this.#finish(answer.decider, answer.outcomes)
     }
-    throw shardFailure(this.#errors)
+    if (this.#edits.length > 0) {
+      if (this.#failedReviewer === undefined) throw shardFailure(this.#errors)
+      this.#settle(this.#failedReviewer, this.#edits.map(() => ({ kind: 'unknown' })))
+    }
+    return this.#decided
   }
 
   async #attempt(decider: Peer, refresh: boolean): Promise<Answer> {
@@ -131,6 +149,10 @@ class EditDecision {
     let sent = false
     try {
       if (refresh) await this.#refresh(decider)
+      if (this.#failedReviewer !== undefined && this.#outdated.has(decider)) {
+        // The one that failed may know better, because it has reported conflicts.
+        throw new ReplicaError('unreachable', `${decider.node} cannot be compared with a majority of the replicas`)
+      }
       sent = true
       const reply = await this.#ask(decider, this.#edits, refresh)
       decisionHealth.answered(decider.node)
@@ -180,34 +202,61 @@ class EditDecision {
     return answer
   }
 
-  async #finish(decider: Peer, decided: readonly EditOutcome[]): Promise<DecidedEdits> {
+  /** Reviews the conflicts of a decision. The edits that another replica can decide are left in `#edits`. */
+  async #finish(decider: Peer, decided: readonly ReviewedOutcome[]): Promise<void> {
     const { scope, db, place, edits } = { scope: this.#scope, db: this.#db, place: this.#place, edits: this.#edits }
     for (const call of this.#open.values()) scope.background.track(call.then(() => {}))
     const examined = place.activeCount > 1 && decided.some(({ kind }) => kind === 'conflict')
-    const outcomes: readonly DecidedOutcome[] = !examined ? decided : await reviewConflicts(
+    const outcomes: readonly ReviewedOutcome[] = !examined ? decided : await reviewConflicts(
       { scope, db, place, edits, decider, call: this.#review, decide: some => this.#ask(decider, some, true) }, decided)
-    const current = !this.#outdated.has(decider)
-    if (!this.#unknownOutcome && this.#open.size === 0) return { decider, outcomes, current }
+    if (!this.#unknownOutcome && this.#open.size === 0) return this.#settle(decider, outcomes)
     const known = outcomes.map(outcome => outcome.kind === 'updated' ? outcome : { kind: 'unknown' } as const)
-    return { decider, outcomes: known, current }
+    this.#settle(decider, known)
+  }
+
+  /** Records the outcomes of `#edits`, and keeps those that are undecided for the next decider. */
+  #settle(decider: Peer, reviewed: readonly ReviewedOutcome[]): void {
+    const places: number[] = []
+    const outcomes: DecidedOutcome[] = []
+    const left: number[] = []
+    reviewed.forEach((outcome, i) => {
+      if (outcome.kind === 'undecided') return void left.push(i)
+      places.push(this.#places[i]!)
+      outcomes.push(outcome)
+    })
+    if (places.length > 0) this.#decided.push({ decider, places, outcomes, current: !this.#outdated.has(decider) })
+    this.#edits = left.map(i => this.#edits[i]!)
+    this.#places = left.map(i => this.#places[i]!)
+    if (left.length === 0) return
+    this.#failedReviewer = decider
+    // No replica has made these edits, so the next decider may report another tombstone.
+    this.#decidedBy = undefined
+    this.#tombstones.clear()
   }
 
   /** Asks a replica to decide. Edits that only need the name of their tombstone are decided again with it. */
-  async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<UpdateDocumentsReply> {
+  async #ask(decider: Peer, edits: readonly DocumentEdit[], force: boolean): Promise<ReviewedReply> {
     const reply = await this.#call(decider, edits, force)
     if (reply.kind === 'declined') return reply
-    const outcomes = [...reply.outcomes]
+    const outcomes: ReviewedOutcome[] = [...reply.outcomes]
     for (let namings = 1; namings <= namingsMax; namings++) {
       const named = edits.flatMap((edit, index) => this.#nameTombstone(decider, edit, outcomes[index]!) ? [index] : [])
       if (named.length === 0) break
-      const again = await this.#call(decider, named.map(index => edits[index]!), true)
-      if (again.kind === 'decided') named.forEach((index, i) => { outcomes[index] = again.outcomes[i]! })
+      try {
+        const again = await this.#call(decider, named.map(index => edits[index]!), true)
+        if (again.kind === 'decided') named.forEach((index, i) => { outcomes[index] = again.outcomes[i]! })
+      } catch (error) {
+        // The edits that were made keep their outcomes: another decider may report a conflict for them.
+        const isMade = outcomes.some(({ kind }) => kind === 'updated')
+        if (!isMade || !asReplicaError(error).nothingDone) throw error
+        for (const index of named) outcomes[index] = { kind: 'undecided' }
+      }
     }
     return { kind: 'decided', outcomes }
   }
 
   /** @returns whether the outcome reports a tombstone that the edit may extend */
-  #nameTombstone(decider: Peer, edit: DocumentEdit, outcome: EditOutcome): boolean {
+  #nameTombstone(decider: Peer, edit: DocumentEdit, outcome: ReviewedOutcome): boolean {
     if (outcome.kind !== 'tombstone') return false
     const others = [...this.#open.keys(), this.#decidedBy].filter(peer => peer !== undefined && peer !== decider)
     const deciding = this.#unknownOutcome || others.length > 0

@@ -1,3 +1,4 @@
+import { ReplicaError } from '@sectional/core'
 import type { ApiError, DocumentRevision, UpdateDocumentsRequest } from '@sectional/core'
 import { expect } from 'chai'
 import type { Coordinator, WriteOutcome } from '../../src/contracts/coordinator.ts'
@@ -193,6 +194,30 @@ describe('the outcome of an edit', () => {
     expect(outcomes[1]).to.include({ kind: 'written' })
   })
 
+  it('is no conflict when its decider has made it, and stops before it can restore another document', async () => {
+    const { world, parent } = await worldWithDocument()
+    const coordinator = world.coordinator('b')
+    await coordinator.updateDocuments(world.db, [edit('x', parent, {}, true)], { w: 3 }, request())
+    const a = world.store('a')
+    const decide = a.updateDocuments.bind(a)
+    let theirs: WriteOutcome | number | undefined
+    // When a has made y, and before it is asked to restore x, another client makes y on the other two nodes.
+    a.updateDocuments = async (decided, call) => {
+      const reply = await decide(decided, call)
+      theirs = await outcomeOf(
+        world.coordinator('c').updateDocuments(world.db, [edit('y', null, { by: 'another client' })], {}, request()),
+      )
+      return reply
+    }
+    world.faults.set('a', { kind: 'stop', left: 1 })
+    const edits = [edit('y', null, { by: 'me' }), edit('x', null, { v: 1 })]
+    const outcomes = await coordinator.updateDocuments(world.db, edits, {}, request())
+    expect(theirs).to.include({ kind: 'written' })
+    expect((await world.leavesOf('y')).a).to.deep.equal([{ revision: revisionOf(edits[0]!), deleted: false }])
+    expect(outcomes[0]).to.include({ kind: 'error', status: 503 })
+    expect(outcomes[1]).to.include({ kind: 'written', accepted: false })
+  })
+
   it('is success on one side only when two replicas decide different edits of one revision', async () => {
     const { world, parent } = await worldWithDocument()
     const [left, right] = [edit('x', parent, { by: 'left' }), edit('x', parent, { by: 'right' })]
@@ -353,7 +378,9 @@ describe('the review of a conflict', () => {
 
   it('reports an unknown outcome for a conflict that it cannot examine', async () => {
     const { world, parent } = await worldWithDocument()
-    world.faults.set('a', { kind: 'fail', code: 'unreachable', verbs: ['diffRevisions'] })
+    for (const node of world.nodes) {
+      world.faults.set(node, { kind: 'fail', code: 'unreachable', verbs: ['diffRevisions'] })
+    }
     const stale = edit('x', '1-00', { v: 2 })
     expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.equal(503)
     world.faults.clear()
@@ -371,6 +398,64 @@ describe('the review of a conflict', () => {
     expect(await outcomeOf(coordinator.updateDocuments(world.db, [known], {}, request()))).to.include({
       kind: 'written', accepted: true,
     })
+  })
+})
+
+describe('a conflict whose decider fails before it is reviewed', () => {
+  /** Returns a world in which `b` lacks the second revision of `x`. */
+  async function lagging(): Promise<{ readonly world: ReplicaWorld; readonly parent: string }> {
+    const { world, parent } = await worldWithDocument()
+    world.isolate('b')
+    await world.coordinator('a').updateDocuments(world.db, [edit('x', parent, { v: 2 })], {}, request())
+    world.heal()
+    return { world, parent }
+  }
+
+  it('is decided by another replica, also when the node is silent', async () => {
+    for (const fault of [{ kind: 'hang' }, { kind: 'fail', code: 'unreachable' }] as const) {
+      const { world, parent } = await lagging()
+      const verbs = ['diffRevisions', 'openDocument'] as const
+      world.faults.set('a', { ...fault, verbs })
+      const coordinator = world.coordinator('b')
+      const startedMs = world.clock.monotonic()
+      const written = coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request())
+      expect(await outcomeOf(world.during(written))).to.deep.equal({ kind: 'conflict' })
+      expect(world.clock.monotonic() - startedMs).to.be.below(1100)
+      await world.during(coordinator.stop())
+    }
+  })
+
+  it('is not overruled by a replica that cannot be compared with a majority', async () => {
+    const { world, parent } = await lagging()
+    world.faults.set('a', { kind: 'stop', left: 1 })
+    world.faults.set('c', { kind: 'fail', code: 'unreachable' })
+    const coordinator = world.coordinator('b')
+    const before = (await world.leavesOf('x')).b
+    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request())))
+      .to.equal(503)
+    expect((await world.leavesOf('x')).b).to.deep.equal(before)
+  })
+
+  it('is unknown when the decider fails while it decides again', async () => {
+    const { world, parent } = await lagging()
+    const second = edit('x', parent, { v: 2 })
+    // b decides, lacks the parent, receives it and makes the edit, but its second answer is lost.
+    world.setDatabase({
+      ...world.db,
+      shards: [{ ...world.db.shards[0]!, replicas: ['b', 'a', 'c'].map(node => ({ node, filling: false })) }],
+    })
+    const b = world.store('b')
+    const decide = b.updateDocuments.bind(b)
+    let decisions = 0
+    b.updateDocuments = async (decided, call) => {
+      const reply = await decide(decided, call)
+      if (++decisions === 2) throw new ReplicaError('unreachable', 'the link broke during the call')
+      return reply
+    }
+    const mine = edit('x', revisionOf(second), { v: 3 })
+    expect(await outcomeOf(world.coordinator('a').updateDocuments(world.db, [mine], {}, request()))).to.equal(503)
+    expect(decisions).to.equal(2)
+    expect((await world.leavesOf('x')).b).to.deep.equal([{ revision: revisionOf(mine), deleted: false }])
   })
 })
 
