@@ -7,7 +7,9 @@ import { createHash } from 'node:crypto'
 import { documentHash, findRange } from '@sectional/core'
 import type { ApiError, AttachmentRecord, DocumentRevision } from '@sectional/core'
 import { expect } from 'chai'
-import type { Coordinator, DocumentWrite, ListDocumentsOptions, WriteOutcome } from '../../src/contracts/coordinator.ts'
+import type {
+  Coordinator, DocumentWrite, ListDocumentsOptions, WriteOptions, WriteOutcome,
+} from '../../src/contracts/coordinator.ts'
 import { bytes, edit, plainCall, ReplicaWorld, request, text } from '../replica-world.ts'
 
 type Edit = DocumentWrite
@@ -96,25 +98,35 @@ const pairs = [['a', 'b'], ['a', 'c'], ['b', 'a'], ['b', 'c'], ['c', 'a'], ['c',
 
 describe('edits that a node coordinates while another node stops', () => {
   for (const [name, situation] of Object.entries(situations)) {
-    it(`have the outcome that they have otherwise: ${name}`, async () => {
-      for (const [coordinating, stopping] of pairs) {
-        await atEachCall(stopping, () => worldWith(situation), async (world, moment) => {
-          const coordinator = world.coordinator(coordinating)
-          const written = coordinator.updateDocuments(world.db, situation.edits, {}, request())
-          const outcomes = await world.during(written).catch(asOutcome)
-          await world.during(coordinator.stop())
-          const message = `through ${coordinating}, ${moment}: ${JSON.stringify(outcomes)}`
-          expect(outcomes.map(({ kind }) => kind), message).to.deep.equal(situation.expected)
-          for (const outcome of outcomes) if (outcome.kind === 'written') expect(outcome.accepted).to.equal(false)
-          for (const id of ['x', 'y', 'z']) {
-            const { [stopping]: _, ...leaves } = await world.leavesOf(id)
-            for (const known of Object.values(leaves)) expect(known.length, message).to.be.below(2)
-          }
-        })
-      }
+    it(`have the outcome that they have otherwise: ${name}`, () => everyOutcome(situation, {}))
+  }
+
+  for (const [name, situation] of Object.entries(situations)) {
+    it(`have the outcome that they have otherwise, when they are validated: ${name}`, () => {
+      const rules = edit('_design/rules', null, { validate_doc_update: '() => {}' })
+      return everyOutcome({ ...situation, has: [...situation.has, rules] }, { user: { name: 'ann', roles: [] } })
     })
   }
 })
+
+/** Makes the edits through each node while another one stops, and compares their outcomes with the expected ones. */
+async function everyOutcome(situation: Situation, options: WriteOptions): Promise<void> {
+  for (const [coordinating, stopping] of pairs) {
+    await atEachCall(stopping, () => worldWith(situation), async (world, moment) => {
+      const coordinator = world.coordinator(coordinating)
+      const written = coordinator.updateDocuments(world.db, situation.edits, options, request())
+      const outcomes = await world.during(written).catch(asOutcome)
+      await world.during(coordinator.stop())
+      const message = `through ${coordinating}, ${moment}: ${JSON.stringify(outcomes)}`
+      expect(outcomes.map(({ kind }) => kind), message).to.deep.equal(situation.expected)
+      for (const outcome of outcomes) if (outcome.kind === 'written') expect(outcome.accepted).to.equal(false)
+      for (const id of ['x', 'y', 'z']) {
+        const { [stopping]: _, ...leaves } = await world.leavesOf(id)
+        for (const known of Object.values(leaves)) expect(known.length, message).to.be.below(2)
+      }
+    })
+  }
+}
 
 const everything: ListDocumentsOptions = { descending: false, skip: 0, limit: null, body: true, leaves: true }
 const content = Buffer.alloc(200_000, 'content ')
