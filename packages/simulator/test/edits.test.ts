@@ -126,3 +126,49 @@ describe('edits whose decider does not answer', function () {
     }
   })
 })
+
+describe('edits through the other nodes while the decider stops in order', function () {
+  this.timeout(60_000)
+  const clients = 12
+  const trafficMs = 400
+
+  /** Sends one request of each kind, one after the other, and reports the statuses that are not the expected ones. */
+  async function edit(world: World, node: number, id: string): Promise<string[]> {
+    const unexpected: string[] = []
+    const send = async (expected: number, method: string, path: string, body?: object): Promise<Answer> => {
+      const answer = await world.send(node, method, path, body)
+      if (answer.status !== expected) unexpected.push(`${method} ${path}: ${answer.status} instead of ${expected}`)
+      return answer
+    }
+    await send(409, 'PUT', target, { v: 1 })
+    await send(409, 'PUT', `${target}?rev=1-${'f'.repeat(32)}`, { v: 1 })
+    const made = await send(201, 'PUT', `/db/${id}`, { v: 1 })
+    await send(409, 'PUT', `/db/${id}`, { v: 2 })
+    const deleted = await send(200, 'DELETE', `/db/${id}?rev=${made.body?.rev}`)
+    await send(404, 'DELETE', `/db/${id}?rev=${made.body?.rev}`)
+    await send(201, 'PUT', `/db/${id}`, { v: 3 })
+    await send(409, 'PUT', `/db/${id}?rev=${deleted.body?.rev}`, { v: 4 })
+    await send(200, 'GET', target)
+    return unexpected
+  }
+
+  it('have the expected outcomes, also those that conflict', async () => {
+    for (const seed of seeds) {
+      await play(seed, async ({ world, deciders: [a, b, c] }) => {
+        const endMs = world.nowMs + trafficMs
+        let rounds = 0
+        const traffic = Array.from({ length: clients }, async (_, client) => {
+          const unexpected: string[] = []
+          for (let round = 0; world.nowMs < endMs; round++, rounds++) {
+            unexpected.push(...await edit(world, client % 2 === 0 ? b : c, `${client} ${round}`))
+          }
+          return unexpected
+        })
+        await world.sleep(trafficMs / 2)
+        await world.stop(a)
+        expect((await Promise.all(traffic)).flat(), `seed ${seed}`).to.deep.equal([])
+        expect(rounds).to.be.above(clients)
+      })
+    }
+  })
+})
