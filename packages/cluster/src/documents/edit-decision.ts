@@ -229,9 +229,8 @@ class EditDecision {
     this.#places = left.map(i => this.#places[i]!)
     if (left.length === 0) return
     this.#failedReviewer = decider
-    // No replica has made these edits, so the next decider may report another tombstone.
+    // No replica has made these edits, so another tombstone may be named to the next decider.
     this.#decidedBy = undefined
-    this.#tombstones.clear()
   }
 
   /** Asks a replica to decide. Edits that only need the name of their tombstone are decided again with it. */

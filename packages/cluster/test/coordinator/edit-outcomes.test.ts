@@ -218,6 +218,32 @@ describe('the outcome of an edit', () => {
     expect(outcomes[1]).to.include({ kind: 'written', accepted: false })
   })
 
+  it('is unknown when its decider may have restored it, and another client has deleted it again', async () => {
+    const { world, parent } = await worldWithDocument()
+    const coordinator = world.coordinator('b')
+    await coordinator.updateDocuments(world.db, [edit('x', parent, {}, true)], { w: 3 }, request())
+    const a = world.store('a')
+    const decide = a.updateDocuments.bind(a)
+    let decisions = 0
+    // The first call makes y, and the second one restores x. Its answer is lost.
+    a.updateDocuments = async (decided, call) => {
+      const reply = await decide(decided, call)
+      if (++decisions === 1) return reply
+      const [made] = (await a.openRevisions([{ id: 'x', revisions: 'leaves', latest: false }], plainCall))[0]!
+      if (made?.kind !== 'found') throw new Error('x was not restored')
+      const { start, ids } = made.revision.path
+      const deletion = { id: 'x', path: { start: start + 1, ids: ['ff', ...ids] }, deleted: true, body: bytes({}) }
+      await world.store('b').storeRevisions({ revisions: [deletion], revsLimit: 1000 }, plainCall)
+      throw new ReplicaError('unreachable', 'the link broke during the call')
+    }
+    const edits = [edit('y', null, { v: 1 }), edit('x', null, { v: 1 })]
+    const outcomes = await coordinator.updateDocuments(world.db, edits, {}, request())
+    expect(decisions).to.equal(2)
+    expect(outcomes[0]).to.include({ kind: 'written' })
+    expect(outcomes[1]).to.include({ kind: 'error', status: 503 })
+    expect((await world.leavesOf('x')).b).to.deep.equal([{ revision: '4-ff', deleted: true }])
+  })
+
   it('is success on one side only when two replicas decide different edits of one revision', async () => {
     const { world, parent } = await worldWithDocument()
     const [left, right] = [edit('x', parent, { by: 'left' }), edit('x', parent, { by: 'right' })]
@@ -411,6 +437,12 @@ describe('a conflict whose decider fails before it is reviewed', () => {
     return { world, parent }
   }
 
+  /** Makes a node the first in the shard map. */
+  function decidesFirst(world: ReplicaWorld, first: string): void {
+    const replicas = [first, ...world.nodes.filter(node => node !== first)].map(node => ({ node, filling: false }))
+    world.setDatabase({ ...world.db, shards: [{ ...world.db.shards[0]!, replicas }] })
+  }
+
   it('is decided by another replica, also when the node is silent', async () => {
     for (const fault of [{ kind: 'hang' }, { kind: 'fail', code: 'unreachable' }] as const) {
       const { world, parent } = await lagging()
@@ -431,19 +463,26 @@ describe('a conflict whose decider fails before it is reviewed', () => {
     world.faults.set('c', { kind: 'fail', code: 'unreachable' })
     const coordinator = world.coordinator('b')
     const before = (await world.leavesOf('x')).b
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request())))
-      .to.equal(503)
+    const edits = [edit('x', parent, { v: 3 }), edit('y', null, {})]
+    const outcomes = await coordinator.updateDocuments(world.db, edits, {}, request())
+    expect(outcomes[0]).to.include({ kind: 'error', status: 503 })
+    expect(outcomes[1]).to.include({ kind: 'written', accepted: false })
     expect((await world.leavesOf('x')).b).to.deep.equal(before)
+  })
+
+  it('is decided by another replica when the decider cannot be brought up to date', async () => {
+    const { world, parent } = await lagging()
+    decidesFirst(world, 'b')
+    world.faults.set('b', { kind: 'fail', code: 'unreachable', verbs: ['storeRevisions'] })
+    const mine = edit('x', revisionOf(edit('x', parent, { v: 2 })), { v: 3 })
+    expect(await outcomeOf(world.coordinator('a').updateDocuments(world.db, [mine], {}, request())))
+      .to.deep.equal({ kind: 'written', revision: revisionOf(mine), accepted: false })
   })
 
   it('is unknown when the decider fails while it decides again', async () => {
     const { world, parent } = await lagging()
-    const second = edit('x', parent, { v: 2 })
-    // b decides, lacks the parent, receives it and makes the edit, but its second answer is lost.
-    world.setDatabase({
-      ...world.db,
-      shards: [{ ...world.db.shards[0]!, replicas: ['b', 'a', 'c'].map(node => ({ node, filling: false })) }],
-    })
+    // b lacks the parent, receives it and makes the edit, but its second answer is lost.
+    decidesFirst(world, 'b')
     const b = world.store('b')
     const decide = b.updateDocuments.bind(b)
     let decisions = 0
@@ -452,7 +491,7 @@ describe('a conflict whose decider fails before it is reviewed', () => {
       if (++decisions === 2) throw new ReplicaError('unreachable', 'the link broke during the call')
       return reply
     }
-    const mine = edit('x', revisionOf(second), { v: 3 })
+    const mine = edit('x', revisionOf(edit('x', parent, { v: 2 })), { v: 3 })
     expect(await outcomeOf(world.coordinator('a').updateDocuments(world.db, [mine], {}, request()))).to.equal(503)
     expect(decisions).to.equal(2)
     expect((await world.leavesOf('x')).b).to.deep.equal([{ revision: revisionOf(mine), deleted: false }])
