@@ -7,6 +7,7 @@ import { BodyPieces } from './body-pieces.ts'
 import { assertBodyFits, BodyTooLargeError, BodyTooSlowError, ClientGoneError, hasBody } from './http-listener.ts'
 import type { BodyPace, HttpBodyWriter, HttpExchange, HttpHeaders } from './http-listener.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
+import type { UpgradeRequests } from './upgrade-requests.ts'
 
 /**
  * The number of bytes of an unread request body that are received and discarded, so that the client can read the
@@ -25,6 +26,7 @@ export const stallMs = 300_000
 export interface ExchangeServer {
   readonly closing: boolean
   readonly stalled: StalledAnswers
+  readonly upgrades: UpgradeRequests
 }
 /** How a request arrived. */
 export interface Arrival {
@@ -157,7 +159,8 @@ export class NodeHttpExchange implements HttpExchange {
     if (length !== undefined && hasBody(status)) all['Content-Length'] = String(length)
     // A client that never received `100 Continue` may or may not send its body, so the start of its next request is
     // unknown.
-    if (this.#expectsContinue || this.#tooSlow || this.isRefused || this.#server.closing) all['Connection'] = 'close'
+    if (this.#expectsContinue || this.#tooSlow || this.isRefused || this.#server.closing
+      || this.#server.upgrades.mayHaveLostBytes(this.#request)) all['Connection'] = 'close'
     if (!this.#bodyTaken) this.#discardBody()
     // The handler stopped reading the body early. The rest must be discarded to reach the next request.
     else if (this.#chunks !== undefined && !this.#request.complete) {

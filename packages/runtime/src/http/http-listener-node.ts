@@ -12,6 +12,7 @@ import { NodeHttpExchange } from './http-exchange-node.ts'
 import type { HttpAddress, HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
 import { RequestHeads } from './request-heads.ts'
 import { StalledAnswers } from './stalled-answers.ts'
+import { UpgradeRequests } from './upgrade-requests.ts'
 import { PendingHandshakes } from '../tls/pending-handshakes.ts'
 import type { TlsContextSource } from '../tls/tls-context.ts'
 
@@ -140,6 +141,7 @@ class NodeHttpServer implements HttpServer {
   readonly #connections: Connections
   readonly #heads: RequestHeads
   readonly stalled: StalledAnswers
+  readonly upgrades = new UpgradeRequests()
   /** Undefined on a server without TLS. */
   readonly #handshakes: PendingHandshakes | undefined
   #arrived: NodeHttpExchange[] = []
