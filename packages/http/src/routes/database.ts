@@ -6,6 +6,7 @@ import { databaseInformation } from '../databases/database-information.ts'
 import { location, sendJson } from '../messages/response.ts'
 import { readPartitioned } from '../request/partitioned-parameter.ts'
 import type { RequestContext } from '../request/request-context.ts'
+import { isSystemName } from '../request/system-names.ts'
 import type { Services } from '../services/services.ts'
 import { keepUsersDatabaseAbsent } from '../users/users-database.ts'
 
@@ -27,7 +28,7 @@ export async function putDatabase(request: RequestContext, services: Services): 
   services.audit.record({
     ...originOf(request), event: 'database_created', details: { database: name, q, n, partitioned },
   })
-  if (options.defaultSecurity !== 'admin_only' && name !== usersDatabase) await control.setSecurity(name, {})
+  if (options.defaultSecurity !== 'admin_only' && !isSystemName(name)) await control.setSecurity(name, {})
   sendJson(request, services, 201, { ok: true }, { Location: location(request, services, name) })
 }
 

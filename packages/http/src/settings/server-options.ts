@@ -22,7 +22,8 @@ export const serverDeclarations = {
   defaultSecurity: option('couchdb/default_security', choice('admin_only', 'admin_local', 'everyone'), {
     default: 'admin_only',
     effect: 'live',
-    help: 'Who may use a new database before its _security is set.',
+    help: 'Who may use a new database before its _security is set. Only administrators may use new system databases, '
+      + 'such as _users and _replicator.',
   }),
 
   usersSecurityEditable: option('couchdb/users_db_security_editable', flag, {

@@ -92,6 +92,18 @@ describe('access', () => {
     expect((await node.get('/open', anonymous)).status).to.equal(200)
   })
 
+  it('to a new system database is for administrators only, whatever couchdb/default_security is', async () => {
+    for (const value of ['everyone', 'admin_local']) {
+      node.configuration.put('couchdb', 'default_security', value)
+      for (const name of ['_users', '_replicator', '_global_changes', '_metadata', 'x%2F_users', 'x%2F_replicator']) {
+        expect((await node.put(`/${name}`)).status, name).to.equal(201)
+        expect((await node.get(`/${name}/_security`)).json, name).to.deep.equal(adminOnlySecurity)
+        expect((await node.get(`/${name}`, anonymous)).status, name).to.equal(401)
+        await node.delete(`/${name}`)
+      }
+    }
+  })
+
   it('of members excludes writing design documents, limits and the security object', async () => {
     await node.put('/db/_security', {})
     expect((await node.put('/db/doc', {}, anonymous)).status).to.equal(201)
