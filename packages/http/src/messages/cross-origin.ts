@@ -24,20 +24,23 @@ const defaultExposed = [
   'accept-ranges', 'etag', 'server', 'x-couch-request-id', 'x-couch-update-newrev', 'x-couchdb-body-time',
 ]
 
-/** Adds the CORS headers to a response. Returns the same object when the request is not a cross-origin request. */
+/**
+ * Adds the CORS headers to a response. With `Vary`, caches keep the answers to different origins apart. Answers without
+ * the other headers need it too: a cache could give one of them to a page whose origin is allowed.
+ */
 export function withCrossOrigin(
   request: RequestContext, options: CrossOriginOptions, headers: HttpHeaders,
 ): HttpHeaders {
+  const varying = { ...headers, 'Vary': headers['Vary'] === undefined ? 'Origin' : `${headers['Vary']}, Origin` }
   const origin = allowedOrigin(request, options)
-  if (origin === null) return headers
+  if (origin === null) return varying
   const present = new Set(Object.keys(headers).map(name => name.toLowerCase()))
   const exposed = ['content-type', ...plainHeaderNames.filter(name => present.has(name))]
   const more = listed(options.crossOriginExposedHeaders?.toLowerCase()) ?? defaultExposed
   return {
-    ...headers,
+    ...varying,
     ...originHeaders(origin, options),
     'Access-Control-Expose-Headers': [...exposed, ...more].join(', '),
-    ...(headers['Vary'] !== undefined && { 'Vary': `${headers['Vary']}, Origin` }),
   }
 }
 
@@ -54,6 +57,7 @@ export function preflightHeaders(request: RequestContext, options: CrossOriginOp
   if (asked !== undefined && !allowsHeaders(asked, options)) return null
   return {
     ...originHeaders(origin, options),
+    'Vary': 'Origin',
     'Access-Control-Max-Age': String(options.crossOriginMaxAgeSeconds),
     'Access-Control-Allow-Methods': methods.join(', '),
     ...(asked === undefined ? {} : { 'Access-Control-Allow-Headers': asked }),
@@ -84,7 +88,6 @@ function originHeaders(origin: string, options: CrossOriginOptions): HttpHeaders
   return {
     'Access-Control-Allow-Origin': origin,
     ...(credentials ? { 'Access-Control-Allow-Credentials': 'true' } : {}),
-    'Vary': 'Origin',
   }
 }
 

@@ -167,7 +167,7 @@ function withNewline(bytes: Uint8Array): Uint8Array {
  * Adapts the headers to the client: adds those for frames and CORS, and removes those that `Prefer` makes unnecessary.
  */
 function adapted(request: RequestContext, services: Services, headers: HttpHeaders): HttpHeaders {
-  const { prefer, origin: page } = request.exchange.headers
+  const { prefer } = request.exchange.headers
   if (request.renewedSession !== null && headers['Set-Cookie'] === undefined && !mayBeShared(headers)) {
     headers['Set-Cookie'] = services.sessions.header(request.renewedSession, request, services.crossOrigin)
   }
@@ -175,7 +175,8 @@ function adapted(request: RequestContext, services: Services, headers: HttpHeade
     headers['X-Frame-Options'] = frameOptions(services.options, origin(request, services))
   }
   const kept = prefer === undefined ? headers : preferred(prefer, services, headers)
-  return page === undefined ? kept : withCrossOrigin(request, services.crossOrigin.of(request.exchange), kept)
+  if (!services.options.crossOriginEnabled) return kept
+  return withCrossOrigin(request, services.crossOrigin.of(request.exchange), kept)
 }
 
 const sharedDirective = /(?:^|[\s,])(?:public|s-maxage)(?![\w-])/i

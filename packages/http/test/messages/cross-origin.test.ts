@@ -51,6 +51,22 @@ describe('cross-origin requests', () => {
     }
   })
 
+  it('have answers that caches keep apart by their origin, also without one that is allowed', async () => {
+    await node.put('/db/doc', {})
+    const etag = (await node.get('/db/doc')).headers['etag']!
+    for (const origins of ['http://a.example', '*']) {
+      node.configuration.put('cors', 'origins', origins)
+      const requests: readonly Record<string, string>[] = [{}, from('http://evil.example'), { 'if-none-match': etag }]
+      for (const headers of requests) {
+        expect((await node.get('/db/doc', headers)).headers['vary']).to.equal('Origin')
+        expect((await node.get('/db/none', headers)).headers['vary']).to.equal('Origin')
+      }
+      expect((await preflight('/db/doc', { origin: 'http://evil.example' })).headers['vary']).to.equal('Origin')
+    }
+    node.configuration.put('chttpd', 'enable_cors', 'false')
+    expect((await node.get('/db/doc')).headers['vary']).to.equal(undefined)
+  })
+
   it('are preceded by preflights that need no credentials and no database', async () => {
     const allowed = await preflight('/none/doc', { 'access-control-request-headers': 'content-type, Authorization' })
     expect([allowed.status, allowed.text, allowed.headers['content-type']]).to.deep.equal([204, '', undefined])
@@ -91,7 +107,7 @@ describe('cross-origin requests', () => {
   it('need origins that browsers can send, as each other text is refused with its mistake', () => {
     const { parse } = crossOriginDeclarations.crossOriginOrigins
     for (const given of [
-      '*', 'null', 'HTTPS://App.example', 'http://localhost:3000', 'http://[::1]:8080', 'http://a_b.example:80',
+      '*', 'null', 'HTTPS://App.example', 'http://localhost:3000', 'http://[::1]:8080', 'http://a_b.example:8080',
       'moz-extension://0ab1-2c', 'capacitor://localhost', 'app://obsidian.md', 'file://',
       'https://xn--bcher-kva.example',
     ]) {
