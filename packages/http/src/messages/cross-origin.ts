@@ -6,6 +6,7 @@
 import type { HttpHeaders } from '@sectional/runtime'
 import { allowsCredentials, type CrossOriginOptions } from '../request/cross-origin-hosts.ts'
 import type { RequestContext } from '../request/request-context.ts'
+import { comparableOrigin } from '../settings/cross-origin-options.ts'
 
 const defaultMethods = ['CONNECT', 'COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'TRACE']
 /** Request headers that are always allowed. */
@@ -69,7 +70,7 @@ function allowedOrigin(request: RequestContext, options: CrossOriginOptions): st
   const origin = request.exchange.headers['origin']
   if (origin === undefined || !options.crossOriginEnabled) return null
   const origins = options.crossOriginOrigins
-  return origins.includes('*') || origins.includes(origin.toLowerCase()) ? origin : null
+  return origins.includes('*') || origins.includes(comparableOrigin(origin)) ? origin : null
 }
 
 /** Returns whether the configuration lets scripts of the request's origin use the credentials of a user. */
@@ -79,8 +80,9 @@ export function allowsCredentialsOf(request: RequestContext, options: CrossOrigi
 
 /** Returns whether the configuration lists the request's origin itself, and not only `*`. */
 export function isListedOrigin(request: RequestContext, options: CrossOriginOptions): boolean {
-  const origin = request.header('origin')?.toLowerCase()
-  return origin !== undefined && options.crossOriginEnabled && options.crossOriginOrigins.includes(origin)
+  const origin = request.header('origin')
+  return origin !== undefined && options.crossOriginEnabled
+    && options.crossOriginOrigins.includes(comparableOrigin(origin))
 }
 
 function originHeaders(origin: string, options: CrossOriginOptions): HttpHeaders {

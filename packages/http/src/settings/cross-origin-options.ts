@@ -15,16 +15,25 @@ const origins: OptionType<readonly string[]> = {
   format: items => list.format(items),
 }
 
+const defaultPort = /^(https:.*):443$|^(http:.*):80$/
+
+/** Returns an origin in lower case and without the default port of its scheme, which browsers leave out. */
+export function comparableOrigin(origin: string): string {
+  const text = origin.toLowerCase()
+  const [, https, http] = defaultPort.exec(text) ?? []
+  return https ?? http ?? text
+}
+
 const lowerCase = (names: readonly string[]): readonly string[] => names.map(name => name.toLowerCase())
 
 export const crossOriginDeclarations = {
-  /** Converted to lower case. */
+  /** Converted by `comparableOrigin`. */
   crossOriginOrigins: converted(option('cors/origins', origins, {
     default: [],
     effect: 'live',
     help: 'Origins that may read answers, with scheme and port; * allows every origin. null is that of local files, '
       + 'and every site can load a page with it: do not list it while credentials is true.',
-  }), lowerCase),
+  }), items => items.map(comparableOrigin)),
 
   crossOriginCredentials: option('cors/credentials', flag, {
     default: false,

@@ -67,6 +67,20 @@ describe('cross-origin requests', () => {
     expect((await node.get('/db/doc')).headers['vary']).to.equal(undefined)
   })
 
+  it('come from the same origin whether it names the default port of its scheme or not', async () => {
+    node.configuration.put('cors', 'origins', 'http://a.example:80, https://b.example, https://c.example:80')
+    const allowed = async (origin: string): Promise<string | undefined> =>
+      (await node.get('/_up', from(origin))).headers['access-control-allow-origin']
+    for (const origin of [
+      'http://a.example', 'http://a.example:80', 'https://b.example', 'https://b.example:443', 'https://c.example:80',
+    ]) {
+      expect(await allowed(origin)).to.equal(origin)
+    }
+    for (const origin of ['https://a.example:80', 'http://b.example:443', 'https://c.example', 'http://c.example']) {
+      expect(await allowed(origin), origin).to.equal(undefined)
+    }
+  })
+
   it('are preceded by preflights that need no credentials and no database', async () => {
     const allowed = await preflight('/none/doc', { 'access-control-request-headers': 'content-type, Authorization' })
     expect([allowed.status, allowed.text, allowed.headers['content-type']]).to.deep.equal([204, '', undefined])
