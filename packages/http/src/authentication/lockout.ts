@@ -45,7 +45,8 @@ export class Lockout {
   /** @throws ApiError `forbidden` when the account is locked for this client */
   check(attempt: Attempt): void {
     if (this.#entries.size === 0 || this.#parts.options.lockoutMode !== 'enforce') return
-    if (this.#isFull(this.#find(attempt))) throw locked()
+    const entry = this.#find(attempt)
+    if (entry !== undefined && this.#isFull(entry)) throw this.#locked(entry)
   }
 
   /**
@@ -67,7 +68,7 @@ export class Lockout {
     const { options: { lockoutMode: mode } } = this.#parts
     if (mode === 'off') return check()
     const entry = this.#find(attempt) ?? this.#create(attempt)
-    if (mode === 'enforce' && this.#isFull(entry)) throw locked()
+    if (mode === 'enforce' && this.#isFull(entry)) throw this.#locked(entry)
     entry.checking++
     let right = true
     try {
@@ -85,7 +86,7 @@ export class Lockout {
     const entry = this.#find(attempt) ?? this.#create(attempt)
     entry.failures++
     if (entry.failures !== options.lockoutThreshold) return
-    const seconds = Math.ceil((entry.until - this.#parts.clock.monotonic()) / 1000)
+    const seconds = this.#secondsLeft(entry)
     log.warn({ peer: address, user: name.slice(0, plainLengthMax), failures: entry.failures, seconds },
       options.lockoutMode === 'enforce' ? 'an account is locked for a client after wrong passwords'
         : 'a client has sent many wrong passwords for an account')
@@ -95,8 +96,21 @@ export class Lockout {
     })
   }
 
-  #isFull(entry: LockoutEntry | undefined): boolean {
-    return entry !== undefined && entry.failures + entry.checking >= this.#parts.options.lockoutThreshold
+  #isFull(entry: LockoutEntry): boolean {
+    return entry.failures + entry.checking >= this.#parts.options.lockoutThreshold
+  }
+
+  /** The error says the same whether the password is right or wrong. */
+  #locked(entry: LockoutEntry): ApiError {
+    // While guesses are checked, one of them may be right.
+    const isLocked = entry.failures >= this.#parts.options.lockoutThreshold
+    return new ApiError('forbidden', 'Account is temporarily locked due to multiple authentication failures', {
+      headers: { 'Retry-After': String(isLocked ? this.#secondsLeft(entry) : 1) },
+    })
+  }
+
+  #secondsLeft(entry: LockoutEntry): number {
+    return Math.ceil((entry.until - this.#parts.clock.monotonic()) / 1000)
   }
 
   #find(attempt: Attempt): LockoutEntry | undefined {
@@ -125,8 +139,4 @@ function accountKey({ name, account }: Attempt): string {
 
 function bounded(text: string): string {
   return text.length <= plainLengthMax ? text : hash('sha256', text, 'base64')
-}
-
-function locked(): ApiError {
-  return new ApiError('forbidden', 'Account is temporarily locked due to multiple authentication failures')
 }

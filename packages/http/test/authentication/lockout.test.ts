@@ -44,6 +44,17 @@ describe('the lockout', () => {
     expect(await byForm(ann.password)).to.deep.equal(locked)
   })
 
+  it('says when a client may try again', async () => {
+    await failTimes(5)
+    await node.clock.advance(100_500)
+    const refused = async (password: string): Promise<string | undefined> => (await node.get('/_session', {
+      'authorization': basic('ann', password), 'x-forwarded-for': '10.0.0.1',
+    })).headers['retry-after']
+    expect([await refused('guess'), await refused(ann.password)]).to.deep.equal(['200', '200'])
+    await node.clock.advance(200_000)
+    expect(await byBasic(ann.password)).to.deep.equal(right)
+  })
+
   it('counts the connections of a client behind a proxy together, whatever their ports', async () => {
     for (let port = 1; port <= 5; port++) expect(await byBasic('guess', `10.0.3.1:${port}`)).to.deep.equal(wrong)
     expect(await byBasic(ann.password, '10.0.3.1:6')).to.deep.equal(locked)
