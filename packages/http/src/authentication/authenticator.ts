@@ -5,12 +5,13 @@
  */
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
-import { ClientGoneError, type Clock, type Machine, type Random } from '@sectional/runtime'
+import { ClientGoneError, clientNetwork, type Clock, type Machine, type Random } from '@sectional/runtime'
 import { isUserName, requireNoConflicts, type Account } from './user-account.ts'
 import type { Accounts } from './accounts.ts'
 import { BoundedMap } from './bounded-map.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { parseBasicCredentials, type BasicCredentials } from './basic-credentials.ts'
+import { KnownClients } from './known-clients.ts'
 import { OneTimePasswords } from './one-time-passwords.ts'
 import {
   administratorBounds, derivedKeyBytes, requireIterations, verifyPassword, type IterationBounds,
@@ -75,15 +76,15 @@ export class Authenticator {
   readonly #verified: BoundedMap<string, Verified>
   readonly #running = new Map<string, RunningCheck>()
   readonly #tokens: OneTimePasswords
-  /** Addresses and names, as one text, of logins that succeeded. They have precedence when passwords wait. */
-  readonly #knownSources: BoundedMap<string, true>
+  /** They have precedence when passwords wait. */
+  readonly #knownClients: KnownClients
 
   constructor(parts: AuthenticatorParts) {
     this.#parts = parts
     this.#key = Buffer.from(parts.random.bytes(keyBytes)).toString('hex')
     this.#verified = new BoundedMap(parts.options.credentialsMax)
     this.#tokens = new OneTimePasswords(parts.clock, parts.options.credentialsMax)
-    this.#knownSources = new BoundedMap(parts.options.credentialsMax)
+    this.#knownClients = new KnownClients(parts.options.credentialsMax)
   }
 
   /**
@@ -98,8 +99,9 @@ export class Authenticator {
     const fingerprint = this.#fingerprint('header', authorization)
     const known = this.#verified.get(fingerprint)
     if (known !== undefined && known.user !== null && accounts.current(known.name) === known.account) {
-      this.#parts.lockout.check(attemptOf(client, known.name, known.account))
+      this.#parts.lockout.check(this.#attemptOf(client, known.name, known.account))
       this.#requireIterations(known.account)
+      this.#knownClients.addCached(client.clientAddress, known.name)
       // The header is parsed only when the password is needed.
       if (upgrades.isDue(known.account!)) {
         upgrades.afterLogin(known.account!, parseBasicCredentials(authorization)!.password)
@@ -123,11 +125,14 @@ export class Authenticator {
       const { oneTimeSecret } = account
       if (oneTimeSecret === null) return account
       let isOutdated = false
-      const isAccepted = await this.#parts.lockout.watch(attemptOf(login.client, login.name, account), async () => {
+      const attempt = this.#attemptOf(login.client, login.name, account)
+      const isAccepted = await this.#parts.lockout.watch(attempt, async () => {
         if (this.#tokens.use(account.user.name, oneTimeSecret, login.token ?? '')) return true
         return isOutdated = await this.#isOutdated(login.name, account, isLast ? null : since)
       })
-      if (!isOutdated) return isAccepted ? account : null
+      if (isOutdated) continue
+      if (isAccepted) this.#knownClients.add(login.client.clientAddress, login.name)
+      return isAccepted ? account : null
     }
   }
 
@@ -186,7 +191,7 @@ export class Authenticator {
   }
 
   async #confirmed(known: Verified, { client, password }: Login, since: number | null): Promise<Verified | null> {
-    this.#parts.lockout.check(attemptOf(client, known.name, known.account))
+    this.#parts.lockout.check(this.#attemptOf(client, known.name, known.account))
     this.#requireIterations(known.account)
     if (known.user !== null) this.#parts.upgrades.afterLogin(known.account!, password)
     else if (await this.#isOutdated(known.name, known.account, since)) return null
@@ -199,9 +204,13 @@ export class Authenticator {
 
   /** Returns an outcome to a client again. @throws ApiError `forbidden` when the account is locked for the client */
   #repeat(verified: Verified, client: Client): Verified {
-    const attempt = attemptOf(client, verified.name, verified.account)
-    if (verified.user === null) this.#parts.lockout.addFailure(attempt)
-    else this.#parts.lockout.check(attempt)
+    const attempt = this.#attemptOf(client, verified.name, verified.account)
+    if (verified.user === null) {
+      this.#parts.lockout.addFailure(attempt)
+    } else {
+      this.#parts.lockout.check(attempt)
+      if (verified.account!.oneTimeSecret === null) this.#knownClients.addCached(attempt.address, attempt.name)
+    }
     return verified
   }
 
@@ -209,14 +218,13 @@ export class Authenticator {
     fingerprint: string, { name, password, client, token }: Login, account: Account | null, since: number | null,
   ): Promise<Verified | null> {
     const { lockout, passwords } = this.#parts
-    const { clientAddress: address, signal } = client
-    const source = JSON.stringify([address, name])
-    const known = this.#knownSources.get(source) ?? false
+    const { clientAddress, signal } = client
+    const known = this.#knownClients.has(clientAddress, name)
+    const source = { address: clientNetwork(clientAddress), name, known, signal }
     const needsToken = account !== null && account.oneTimeSecret !== null && token === null
     let isOutdated = false
-    const right = await lockout.watch(attemptOf(client, name, account), async () => {
-      const isRight = await passwords.run({ address, name, known, signal }, () => this.#isRight(password, account))
-        && !needsToken
+    const right = await lockout.watch(this.#attemptOf(client, name, account), async () => {
+      const isRight = await passwords.run(source, () => this.#isRight(password, account)) && !needsToken
       if (!isRight) isOutdated = await this.#isOutdated(name, account, since)
       // A refusal by an account that is not the present one does not count.
       return isRight || isOutdated
@@ -227,7 +235,7 @@ export class Authenticator {
     const user: User | null = right ? { ...account!.user, handler: 'default' } : null
     const verified = { name, account, user }
     if (right) {
-      this.#knownSources.set(source, true)
+      if (account!.oneTimeSecret === null) this.#knownClients.add(clientAddress, name)
       this.#parts.upgrades.afterLogin(account!, password)
     }
     // Other names are those of nobody, and may be long.
@@ -252,13 +260,13 @@ export class Authenticator {
     if (account !== null && account.hash !== null) requireIterations(account.hash, this.#bounds(account))
   }
 
+  #attemptOf({ clientAddress: address, requestId }: Client, name: string, account: Account | null): Attempt {
+    return { address, countedAs: this.#knownClients.countedAs(address, name), requestId, name, account }
+  }
+
   #bounds(account: Account | null): IterationBounds {
     return account?.user.admin ? administratorBounds : this.#parts.options
   }
-}
-
-function attemptOf(client: Client, name: string, account: Account | null): Attempt {
-  return { address: client.clientAddress, requestId: client.requestId, name, account }
 }
 
 function refuse(): never {

@@ -1,9 +1,9 @@
 /**
  * Locks an account for a client that has sent too many wrong passwords (docs/reference/security.md#lockout).
  *
- * Failures are counted for each address, name and salt: other clients are not locked out, and a new password, which
- * has a new salt, ends the lock. The time begins with the first failure, and a right password does not reset the count.
- * Each node counts for itself.
+ * Failures are counted for each address (or IPv6 network), name and salt: other clients are not locked out, and a new
+ * password, which has a new salt, ends the lock. The time begins with the first failure, and a right password does not
+ * reset the count. Each node counts for itself.
  */
 import { hash } from 'node:crypto'
 import { ApiError } from '@sectional/core'
@@ -27,6 +27,8 @@ export interface LockoutParts {
 export interface Attempt {
   /** Address of the client. */
   readonly address: string
+  /** For whom wrong passwords are counted: this address, or the network of it (`KnownClients`). */
+  readonly countedAs: string
   readonly requestId: string
   readonly name: string
   /** Null: there is no such account. */
@@ -114,7 +116,7 @@ export class Lockout {
   }
 
   #find(attempt: Attempt): LockoutEntry | undefined {
-    const entry = this.#entries.get(attempt.address, accountKey(attempt))
+    const entry = this.#entries.get(attempt.countedAs, accountKey(attempt))
     if (entry === undefined || this.#parts.clock.monotonic() < entry.until) return entry
     this.#delete(attempt)
     return undefined
@@ -123,13 +125,13 @@ export class Lockout {
   #create(attempt: Attempt): LockoutEntry {
     const now = this.#parts.clock.monotonic()
     const entry = { failures: 0, checking: 0, until: now + this.#parts.options.lockoutMs }
-    this.#entries.add(attempt.address, accountKey(attempt), entry, other =>
+    this.#entries.add(attempt.countedAs, accountKey(attempt), entry, other =>
       other.checking > 0 || (this.#isFull(other) && now < other.until))
     return entry
   }
 
   #delete(attempt: Attempt): void {
-    this.#entries.delete(attempt.address, accountKey(attempt))
+    this.#entries.delete(attempt.countedAs, accountKey(attempt))
   }
 }
 

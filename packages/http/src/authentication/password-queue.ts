@@ -16,7 +16,7 @@ const knownTurnsMax = 3
 
 /** For whom a password is hashed. */
 export interface PasswordSource {
-  /** Address of the client. The addresses take turns, and within an address the names. */
+  /** Address of the client, or its network (`clientNetwork`). The addresses take turns, and within one the names. */
   readonly address: string
   readonly name: string
   /** Whether a login with this name has succeeded from this address before. Such ones have precedence. */

@@ -2,8 +2,9 @@ import { AddressGroups } from '@sectional/core'
 import type { RequestContext } from './request-context.ts'
 
 /**
- * The requests whose body has not arrived completely. When there are too many, the oldest one of the address with the
- * most of them is ended, so that clients that send slowly do not use up the requests that a node handles at a time.
+ * The requests whose body has not arrived completely. When there are too many, the oldest one of the address (or IPv6
+ * network) with the most of them is ended, so that clients that send slowly do not use up the requests that a node
+ * handles at a time.
  */
 export class ArrivingBodies {
   readonly #max: number
@@ -18,12 +19,12 @@ export class ArrivingBodies {
   add(request: RequestContext): AbortSignal {
     if (this.#arriving.size >= this.#max) this.#arriving.takeFromLargest()?.abort()
     const controller = new AbortController()
-    this.#arriving.add(request.clientAddress, request, controller)
+    this.#arriving.add(request.clientNetwork, request, controller)
     return controller.signal
   }
 
   /** Call this when the body has arrived, and when the request has ended, as often as necessary. */
   remove(request: RequestContext): void {
-    this.#arriving.delete(request.clientAddress, request)
+    this.#arriving.delete(request.clientNetwork, request)
   }
 }

@@ -2,7 +2,7 @@ import { admissionDeclarations } from '../settings/admission-options.ts'
 import { overloaded } from './overload-error.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** The part of the memory that the bodies of one address may take, beside the first of them. */
+/** The part of the memory that the bodies of one address, or IPv6 network, may take, beside the first of them. */
 const addressPart = 0.75
 /** The part that bodies of feeds may take, beside the first of them: feeds wait for as long as their clients want. */
 const feedsPart = 0.5
@@ -24,8 +24,8 @@ export class BodyMemory {
   get bytes(): number { return this.#bytes }
 
   /** @throws ApiError `service_unavailable` when `bytes` more bytes of a body do not fit now */
-  check({ clientAddress, reservedBytes }: RequestContext, bytes: number): void {
-    const ofAddress = this.#addresses.get(clientAddress) ?? 0
+  check({ clientNetwork, reservedBytes }: RequestContext, bytes: number): void {
+    const ofAddress = this.#addresses.get(clientNetwork) ?? 0
     if (this.#bytes + bytes > this.#max
       || (ofAddress > reservedBytes && ofAddress + bytes > this.#max * addressPart)) {
       throw overloaded('request bodies', admissionDeclarations.bufferedBodyBytesMax)
@@ -36,7 +36,7 @@ export class BodyMemory {
   reserve(request: RequestContext, bytes: number): void {
     this.check(request, bytes)
     request.reservedBytes += bytes
-    this.#add(request.clientAddress, bytes)
+    this.#add(request.clientNetwork, bytes)
   }
 
   /**
@@ -52,9 +52,9 @@ export class BodyMemory {
   }
 
   /** Call this when a request has ended. */
-  release({ clientAddress, isFeed, reservedBytes }: RequestContext): void {
+  release({ clientNetwork, isFeed, reservedBytes }: RequestContext): void {
     if (isFeed) this.#feedBytes -= reservedBytes
-    if (reservedBytes > 0) this.#add(clientAddress, -reservedBytes)
+    if (reservedBytes > 0) this.#add(clientNetwork, -reservedBytes)
   }
 
   #add(address: string, bytes: number): void {

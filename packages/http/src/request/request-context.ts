@@ -1,6 +1,6 @@
 /** The state of one request while it passes through the pipeline. */
 import type { DatabaseRecord } from '@sectional/cluster'
-import type { HttpBodyWriter, HttpExchange } from '@sectional/runtime'
+import { clientNetwork, type HttpBodyWriter, type HttpExchange } from '@sectional/runtime'
 import type { UploadLease } from './upload-lease.ts'
 import type { Query } from './query.ts'
 import { anonymous, type User } from './user.ts'
@@ -105,6 +105,9 @@ export class RequestContext {
     this.segments = segments
     this.query = this.query.with('partition', partition)
   }
+
+  /** The address, or the IPv6 network, among whose requests limits are shared. */
+  get clientNetwork(): string { return clientNetwork(this.clientAddress) }
 
   get signal(): AbortSignal { return this.exchange.signal }
 

@@ -26,7 +26,8 @@ export const lockoutDeclarations = {
   lockoutThreshold: option('chttpd_auth_lockout/threshold', integer({ min: 1, max: 1_000_000 }), {
     default: 5,
     effect: 'live',
-    help: 'Number of wrong passwords from one address after which an account is locked for this address.',
+    help: 'Number of wrong passwords from one address after which an account is locked for this address. The '
+      + 'addresses of a /64 network of IPv6 count as one.',
   }),
 
   lockoutMs: option('chttpd_auth_lockout/max_lifetime', integer({ min: 1, max: 2 ** 40, unit: 'milliseconds' }), {

@@ -70,6 +70,25 @@ describe('the lockout', () => {
     expect(await byBasic('pw bob', '10.0.0.1', 'bob')).to.deep.equal(right)
   })
 
+  it('counts the addresses of an IPv6 network together, since one client can use all of them', async () => {
+    for (let host = 1; host <= 5; host++) expect(await byBasic('guess', `2001:db8::${host}`)).to.deep.equal(wrong)
+    expect(await byBasic('guess', '2001:db8::6')).to.deep.equal(locked)
+    expect(await byForm(ann.password, '2001:db8::7')).to.deep.equal(locked)
+    expect(await byBasic(ann.password, '2001:db8:0:1::1')).to.deep.equal(right)
+  })
+
+  it('of a network does not concern its addresses from which the user has logged in before', async () => {
+    for (const address of ['2001:db8::77', '2001:db8::78']) {
+      expect(await byBasic(ann.password, address), 'the second one is cached').to.deep.equal(right)
+    }
+    for (let host = 1; host <= 5; host++) await byForm(`guess ${host}`, `2001:db8::${host}`)
+    expect(await byBasic(ann.password, '2001:db8::7')).to.deep.equal(locked)
+    expect(await byBasic(ann.password, '2001:db8::78')).to.deep.equal(right)
+    for (let index = 0; index < 5; index++) expect(await byForm(`x${index}`, '2001:db8::77')).to.deep.equal(wrong)
+    expect(await byForm(ann.password, '2001:db8::77'), 'counted for its own guesses').to.deep.equal(locked)
+    expect(await byBasic(ann.password, '2001:db8::78')).to.deep.equal(right)
+  })
+
   it('concerns unknown names, so that it does not show which names exist', async () => {
     for (let index = 0; index < 5; index++) expect(await byBasic('x', '10.0.0.1', 'nobody')).to.deep.equal(wrong)
     expect(await byForm('x', '10.0.0.1', 'nobody')).to.deep.equal(locked)

@@ -94,6 +94,16 @@ describe('a user with a second factor', () => {
     expect(await statuses(token())).to.deep.equal([403])
   })
 
+  it('is locked for an IPv6 network after five wrong tokens from its addresses', async () => {
+    node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
+    const loginFrom = async (address: string, given: string): Promise<number> => (await node.post(
+      '/_session', { name: 'ann', password: 'pw', token: given }, { 'authorization': '', 'x-forwarded-for': address },
+    )).status
+    for (let host = 1; host <= 5; host++) expect(await loginFrom(`2001:db8::${host}`, `00000${host}`)).to.equal(401)
+    expect(await loginFrom('2001:db8::6', token())).to.equal(403)
+    expect(await loginFrom('2001:db8:0:1::1', token())).to.equal(200)
+  })
+
   it('is not logged in by a header with what a login without the token has checked', async () => {
     expect(await statuses('12345')).to.deep.equal([401])
     for (const text of [JSON.stringify(['ann', 'pw']), `login ${JSON.stringify(['ann', 'pw'])}`]) {

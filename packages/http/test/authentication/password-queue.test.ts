@@ -1,6 +1,7 @@
 import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
 import { PasswordQueue, type PasswordSource } from '../../src/authentication/password-queue.ts'
+import { MemoryNode } from '../memory-node.ts'
 
 const source = (address: string, name: string, known = false): PasswordSource => ({ address, name, known })
 
@@ -130,5 +131,36 @@ describe('the queue of passwords', () => {
     await thread.finish()
     expect(await Promise.all([runs[0], runs[2]])).to.deep.equal(['first', 'last'])
     expect(thread.begun).to.deep.equal(['first', 'last'])
+  })
+})
+
+describe('logins', () => {
+  it('are not held up by wrong passwords from many addresses of one IPv6 network', async () => {
+    const node = new MemoryNode({ http: { passwordChecksMax: 1 } })
+    node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
+    const { machine } = node
+    const hashing = machine.pbkdf2.bind(machine)
+    const door = Promise.withResolvers<void>()
+    const passwords: string[] = []
+    machine.pbkdf2 = async (...parameters) => {
+      await door.promise
+      passwords.push(parameters[0])
+      return hashing(...parameters)
+    }
+    const login = async (address: string, name: string, password: string): Promise<number> =>
+      (await node.post('/_session', { name, password }, { 'authorization': '', 'x-forwarded-for': address })).status
+    const allWait = async (): Promise<void> => {
+      for (let turn = 0; turn < 50; turn++) await new Promise(resolve => { setImmediate(resolve) })
+    }
+    const guesses = Array.from({ length: 50 }, (_, host) => login(`2001:db8::${host + 1}`, `name${host}`, 'guess'))
+    await allWait()
+    const right = login('2001:db8:0:1::1', 'admin', 'secret')
+    await allWait()
+    door.resolve()
+    expect(await right).to.equal(200)
+    expect(new Set(await Promise.all(guesses))).to.deep.equal(new Set([401]))
+    expect(passwords).to.have.length(51)
+    expect(passwords.indexOf('secret')).to.be.within(0, 3)
+    await node.stop()
   })
 })

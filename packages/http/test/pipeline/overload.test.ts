@@ -54,6 +54,17 @@ describe('overload', () => {
   })
 
   it('lets others log in while clients of one address send many bodies that do not end', async () => {
+    await othersLogIn(['10.0.0.1', '10.0.0.1', '10.0.0.1', '10.0.0.1'], ['10.0.0.2', '10.0.0.3'])
+  })
+
+  it('lets others log in while a client with an IPv6 network sends many bodies that do not end', async () => {
+    const network = ['2001:db8::1', '2001:db8::2', '2001:db8::3', '2001:db8::4'] as const
+    await othersLogIn(network, ['2001:db8:0:1::2', '2001:db8:0:1::3'])
+  })
+
+  async function othersLogIn(
+    clients: readonly [string, string, string, string], others: readonly [string, string],
+  ): Promise<void> {
     const node = new MemoryNode({ http: { anonymousBodiesMax: 4 } })
     const rest = gate()
     async function* unended(): AsyncGenerator<Uint8Array> {
@@ -64,19 +75,19 @@ describe('overload', () => {
     const send = (address: string, body: unknown): ReturnType<typeof node.post> => node.post(
       '/_session', body, { 'authorization': '', 'content-type': 'application/json', 'x-forwarded-for': address },
     )
-    const slow = Array.from({ length: 3 }, () => send('10.0.0.1', unended()))
-    const other = send('10.0.0.3', unended())
+    const other = send(others[1], unended())
+    const slow = clients.slice(0, 3).map(address => send(address, unended()))
     const right = { name: 'admin', password: 'secret' }
-    expect((await send('10.0.0.2', right)).status).to.equal(200)
-    expect((await send('10.0.0.1', right)).status).to.equal(200)
+    expect((await send(others[0], right)).status).to.equal(200)
+    expect((await send(clients[3], right)).status).to.equal(200)
     expect((await slow[0]!).status).to.equal(503)
-    slow.push(send('10.0.0.1', unended()), send('10.0.0.1', unended()))
+    slow.push(send(clients[0], unended()), send(clients[3], unended()))
     expect((await slow[1]!).status).to.equal(503)
     rest.open()
     const left = await Promise.all([other, ...slow.slice(2)])
     expect(left.map(({ status }) => status), 'bodies that end too early').to.deep.equal([400, 400, 400, 400])
     await node.stop()
-  })
+  }
 
   it('keeps half of the places for others while a user sends many bodies that do not end', async () => {
     const node = new MemoryNode({ http: { concurrentRequestsMax: 4 } })
@@ -139,6 +150,14 @@ describe('overload', () => {
   })
 
   it('leaves memory to others while bodies of one address do not end', async () => {
+    await bodiesLeaveMemory(['10.0.0.1', '10.0.0.1', '10.0.0.1'], '10.0.0.2')
+  })
+
+  it('leaves memory to others while bodies of one IPv6 network do not end', async () => {
+    await bodiesLeaveMemory(['2001:db8::1', '2001:db8::2', '2001:db8::3'], '2001:db8:0:1::1')
+  })
+
+  async function bodiesLeaveMemory(clients: readonly [string, string, string], other: string): Promise<void> {
     const node = new MemoryNode({ http: { bufferedBodyBytesMax: 4000 } })
     node.configuration.put('chttpd', 'peer_header', 'X-Forwarded-For')
     await node.put('/db')
@@ -149,15 +168,15 @@ describe('overload', () => {
     }
     const put = (id: string, address: string, body: unknown): ReturnType<typeof node.put> =>
       node.put(`/db/${id}`, body, { 'content-type': 'application/json', 'x-forwarded-for': address })
-    const slow = ['a', 'b'].map(id => put(id, '10.0.0.1', unended()))
+    const slow = [put('a', clients[0], unended()), put('b', clients[1], unended())]
     await new Promise(resolve => { setImmediate(resolve) })
-    expect((await put('c', '10.0.0.1', { text: 'x'.repeat(400) })).status).to.equal(503)
-    expect((await put('d', '10.0.0.2', { text: 'x'.repeat(400) })).status).to.equal(201)
+    expect((await put('c', clients[2], { text: 'x'.repeat(400) })).status).to.equal(503)
+    expect((await put('d', other, { text: 'x'.repeat(400) })).status).to.equal(201)
     rest.open()
     expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([400, 400])
-    expect((await put('c', '10.0.0.1', { text: 'x'.repeat(3500) })).status, 'alone').to.equal(201)
+    expect((await put('c', clients[2], { text: 'x'.repeat(3500) })).status, 'alone').to.equal(201)
     await node.stop()
-  })
+  }
 
   it('leaves memory to others while feeds with large bodies wait', async () => {
     await feedsLeaveMemory({ bufferedBodyBytesMax: 400_000, parsedBytesMax: 10_000_000 })

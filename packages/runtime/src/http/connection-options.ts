@@ -15,7 +15,7 @@ export const connectionDeclarations = {
   addressPercent: option('limits/connections_per_address', integer({ min: 1, max: 100, unit: 'percent' }), {
     default: 75,
     effect: 'restart',
-    help: 'Maximum part of the connections that clients of one address may hold. Set 100 if all clients come through '
-      + 'one load balancer.',
+    help: 'Maximum part of the connections that clients of one address, or of one /64 network of IPv6, may hold. Set '
+      + '100 if all clients come through one load balancer.',
   }),
 }

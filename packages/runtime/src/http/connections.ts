@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
+import { clientNetwork } from './client-network.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
 
 export interface ConnectionLimits {
   /** The maximum number of connections whose requests are handled. */
   readonly total: number
-  /** The maximum number of those that clients of one address may hold. */
+  /** The maximum number of those that clients of one address, or of one IPv6 network, may hold. */
   readonly perAddress: number
 }
 
@@ -34,7 +35,7 @@ export function connectionLimits(descriptors: number | null, wanted: number, add
   return { total, perAddress: Math.max(1, Math.floor(total * addressPercent / 100)) }
 }
 
-/** The connections of one address. */
+/** The connections of one address, or of one IPv6 network. */
 interface Neighbours { readonly address: string; readonly idle: Set<Socket>; count: number }
 
 interface Connection {
@@ -69,7 +70,7 @@ export class Connections {
   }
 
   add(socket: Socket): void {
-    const address = socket.remoteAddress ?? ''
+    const address = clientNetwork(socket.remoteAddress ?? '')
     if ((this.#addresses.get(address)?.count ?? 0) >= this.#limits.perAddress
       && !this.#closeFirst(this.#addresses.get(address)!.idle)) {
       return this.#refuse(socket)
