@@ -5,6 +5,9 @@ import type { CrossOriginValues } from '../settings/cross-origin-options.ts'
 import type { HttpOptions } from '../settings/http-options.ts'
 import { addressedHost } from './forwarded-headers.ts'
 
+/** The dot at the end of a complete name, and the port, which may be empty. */
+const afterHost = /\.?(?::\d*)?$/
+
 /** The options of cross-origin requests to one host. */
 export type CrossOriginOptions = CrossOriginValues & Pick<HttpOptions, 'crossOriginEnabled'>
 
@@ -40,7 +43,7 @@ export class CrossOriginHosts {
   /** Returns the options for requests to the same host. */
   of(exchange: Pick<HttpExchange, 'remoteAddress' | 'headers'>): CrossOriginOptions {
     if (this.#hosts.size === 0) return this.#options
-    const host = (addressedHost(exchange, this.#options) ?? '').toLowerCase().replace(/:\d+$/, '')
+    const host = (addressedHost(exchange, this.#options) ?? '').toLowerCase().replace(afterHost, '')
     const values = this.#hosts.get(host)
     if (values === undefined) return this.#options
     const {

@@ -170,7 +170,7 @@ describe('cross-origin requests', () => {
     node.configuration.put('cors:App.example', 'credentials', 'true')
     const at = async (host: string, origin: string): Promise<string | undefined> =>
       (await node.get('/_up', { host, origin })).headers['access-control-allow-origin']
-    for (const host of ['app.example', 'APP.example:5984']) {
+    for (const host of ['app.example', 'APP.example:5984', 'app.example.', 'app.example.:5984', 'app.example:']) {
       expect(await at(host, 'http://app.example')).to.equal('http://app.example')
       expect(await at(host, 'http://a.example'), 'the list of the host takes the place of the other one')
         .to.equal(undefined)
