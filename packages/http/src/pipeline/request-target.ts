@@ -28,7 +28,10 @@ export function unreadableRequest(exchange: HttpExchange, requestId: string, sta
   return new RequestContext(exchange, requestId, methodOf(exchange), [], Query.empty, startedAt)
 }
 
-/** @throws ApiError `too_long`, `invalid_url_encoding`, or `bad_request` for more than one host */
+/**
+ * @throws ApiError `too_long`, `invalid_url_encoding`, `bad_request` for more than one host, or `not_implemented` for a
+ * transfer coding
+ */
 export function readRequest(
   exchange: HttpExchange, requestId: string, options: HttpOptions, startedAt: number,
 ): RequestContext {
@@ -37,6 +40,7 @@ export function readRequest(
   const host = exchange.headers['host']
   if (host?.includes(',') === true) throw new ApiError('bad_request', 'Only one Host is allowed')
   if (namesTwoHosts(exchange.target, host)) throw new ApiError('bad_request', 'The request names two hosts')
+  checkTransferCoding(exchange)
   const { path, search } = splitTarget(exchange.target)
   const segments = splitPath(path, options.plusIsSpace)
   const query = Query.parse(search)
@@ -44,4 +48,15 @@ export function readRequest(
   request.clientAddress = clientAddress(exchange, options)
   request.forwardedHost = exchange.headers[options.forwardedHostHeader]
   return request
+}
+
+/** Characters of an unknown transfer coding that its error repeats. */
+const shownCodingMax = 100
+
+/** The listener decodes `chunked`, and leaves codings before it to the handler (RFC 9112, section 6.1). */
+function checkTransferCoding({ headers }: HttpExchange): void {
+  const coding = headers['transfer-encoding']
+  if (coding === undefined || coding.toLowerCase() === 'chunked') return
+  throw new ApiError('not_implemented', `The transfer coding ${coding.slice(0, shownCodingMax)} is not supported: `
+    + 'send chunked, and compress with Content-Encoding.')
 }

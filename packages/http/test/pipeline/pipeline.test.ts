@@ -71,6 +71,23 @@ describe('request pipeline', () => {
       .to.deep.equal([400, 'Malformed token'])
   })
 
+  it('refuses transfer codings that it does not decode, so that no encoded body is stored', async () => {
+    await node.put('/db')
+    const put = async (coding: string): Promise<unknown> => {
+      const { status, json } = await node.request('PUT', '/db/doc/a', 'text', {
+        'content-type': 'text/plain', 'transfer-encoding': coding,
+      })
+      return [status, json.reason]
+    }
+    for (const coding of ['gzip, chunked', 'identity, chunked', 'x, chunked', 'chunked, chunked', 'chunked;q=1']) {
+      expect(await put(coding), coding).to.deep.equal([
+        501, `The transfer coding ${coding} is not supported: send chunked, and compress with Content-Encoding.`,
+      ])
+    }
+    expect((await node.get('/db/doc')).status).to.equal(404)
+    expect(await put('Chunked')).to.deep.equal([201, undefined])
+  })
+
   it('answers with 500 when neither an answer nor its error can be sent', async () => {
     const broken = new MemoryNode({ http: { jsonDefaultType: 'text/\u20ac' } })
     const { status, json } = await broken.get('/', { accept: '' })
