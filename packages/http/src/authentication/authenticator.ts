@@ -4,8 +4,8 @@
  * verified against. The iteration count is checked, and an outdated hash replaced, whether it is cached or not.
  */
 import { hash } from 'node:crypto'
-import { ApiError } from '@sectional/core'
-import { ClientGoneError, clientNetwork, type Clock, type Machine, type Random } from '@sectional/runtime'
+import { ApiError, clientNetwork } from '@sectional/core'
+import { ClientGoneError, type Clock, type Machine, type Random } from '@sectional/runtime'
 import { isUserName, requireNoConflicts, type Account } from './user-account.ts'
 import type { Accounts } from './accounts.ts'
 import { BoundedMap } from './bounded-map.ts'

@@ -1,5 +1,5 @@
 /** Remembers from which addresses which names have logged in. Wrong passwords of others do not stand against them. */
-import { clientNetwork } from '@sectional/runtime'
+import { clientNetwork } from '@sectional/core'
 import { BoundedMap } from './bounded-map.ts'
 
 export class KnownClients {

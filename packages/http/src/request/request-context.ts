@@ -1,6 +1,7 @@
 /** The state of one request while it passes through the pipeline. */
+import { clientNetwork } from '@sectional/core'
 import type { DatabaseRecord } from '@sectional/cluster'
-import { clientNetwork, type HttpBodyWriter, type HttpExchange } from '@sectional/runtime'
+import type { HttpBodyWriter, HttpExchange } from '@sectional/runtime'
 import type { UploadLease } from './upload-lease.ts'
 import type { Query } from './query.ts'
 import { anonymous, type User } from './user.ts'

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { clientNetwork } from './client-network.ts'
+import { clientNetwork } from '@sectional/core'
 import type { StalledAnswers } from './stalled-answers.ts'
 
 export interface ConnectionLimits {

@@ -39,6 +39,16 @@ describe('PendingHandshakes', () => {
     expect([handshakes.count, next.isDestroyed]).to.deep.equal([1, false])
   })
 
+  it('closes those of the IPv6 network with the most first, and tells its addresses apart', () => {
+    const handshakes = new PendingHandshakes(3)
+    const other = socket('2001:db8:0:1::1', 1)
+    const ofNetwork = [1, 2, 3].map(host => socket(`2001:db8::${host}`, 1))
+    for (const one of [other, ...ofNetwork]) handshakes.begin(one)
+    expect([other, ...ofNetwork].map(({ isDestroyed }) => isDestroyed)).to.deep.equal([false, true, false, false])
+    handshakes.done(ofNetwork[1]!)
+    expect(handshakes.count).to.equal(2)
+  })
+
   it('counts one of two connections with the same addresses and ports', () => {
     const handshakes = new PendingHandshakes(2)
     const [first, second] = [socket('10.0.0.1', 1), socket('10.0.0.1', 1)]

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { clientNetwork } from '../../src/http/client-network.ts'
+import { clientNetwork } from '../src/client-network.ts'
 
 describe('the network of a client', () => {
   it('has 64 bits of an IPv6 address', () => {
