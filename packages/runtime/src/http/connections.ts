@@ -1,4 +1,6 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { clientNetwork } from '@sectional/core'
 import type { StalledAnswers } from './stalled-answers.ts'
 
@@ -44,6 +46,8 @@ interface Connection {
   readonly onAnswer: () => void
   /** The number of requests in progress. Invariant: the connection is in `#idle` exactly when this is 0. */
   running: number
+  /** The response to the latest request; undefined while no request is in progress. */
+  latest: ServerResponse | undefined
 }
 
 const noConnection = (): void => {}
@@ -80,7 +84,9 @@ export class Connections {
     if (neighbours === undefined) this.#addresses.set(address, neighbours = { address, idle: new Set(), count: 0 })
     neighbours.count++
     neighbours.idle.add(socket)
-    const connection: Connection = { neighbours, running: 0, onAnswer: () => this.#end(socket, connection) }
+    const connection: Connection = {
+      neighbours, running: 0, latest: undefined, onAnswer: () => this.#end(socket, connection),
+    }
     this.#open.set(socket, connection)
     this.#idle.add(socket)
     socket.once('close', () => this.#forget(socket))
@@ -92,9 +98,10 @@ export class Connections {
   }
 
   /** Call this when a request arrived. Returns the function to call once when it is answered. */
-  begin(socket: Socket): () => void {
+  begin(socket: Socket, response: ServerResponse): () => void {
     const connection = this.#open.get(socket)
     if (connection === undefined) return noConnection
+    connection.latest = response
     if (connection.running++ === 0) {
       this.#idle.delete(socket)
       connection.neighbours.idle.delete(socket)
@@ -102,8 +109,15 @@ export class Connections {
     return connection.onAnswer
   }
 
+  /** Returns the response to the latest request of a connection; undefined when all its requests are answered. */
+  latest(socket: Duplex): ServerResponse | undefined {
+    return this.#open.get(socket as Socket)?.latest
+  }
+
   #end(socket: Socket, connection: Connection): void {
-    if (--connection.running > 0 || !this.#open.has(socket)) return
+    if (--connection.running > 0) return
+    connection.latest = undefined
+    if (!this.#open.has(socket)) return
     this.#idle.add(socket)
     connection.neighbours.idle.add(socket)
   }

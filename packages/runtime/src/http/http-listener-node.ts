@@ -10,6 +10,7 @@ import { connectionLimits, Connections } from './connections.ts'
 import type { ConnectionLimits } from './connections.ts'
 import { NodeHttpExchange } from './http-exchange-node.ts'
 import type { HttpAddress, HttpHandler, HttpListener, HttpServer } from './http-listener.ts'
+import { refuseMalformed } from './malformed-requests.ts'
 import { RequestHeads } from './request-heads.ts'
 import { StalledAnswers } from './stalled-answers.ts'
 import { UpgradeRequests } from './upgrade-requests.ts'
@@ -170,6 +171,7 @@ class NodeHttpServer implements HttpServer {
     }
     server.on('request', (request, response) => this.#inTurn(request, response, false))
     server.on('checkContinue', (request, response) => this.#inTurn(request, response, true))
+    server.on('clientError', (error, socket) => refuseMalformed(error, socket, connections.latest(socket)))
   }
 
   /**
@@ -183,7 +185,7 @@ class NodeHttpServer implements HttpServer {
     const onAnswer = this.#heads.begin(request, waits)
     if (onAnswer === null) return void socket.destroy()
     response.on('close', onAnswer)
-    response.on('close', this.#connections.begin(socket))
+    response.on('close', this.#connections.begin(socket, response))
     if (!waits) return this.#arrive(request, response, expectsContinue)
     const waiting = (this.#pipelined.get(socket) ?? 0) + 1
     if (waiting > pipelinedMax) return void socket.destroy()

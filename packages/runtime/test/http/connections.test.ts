@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect } from 'chai'
 import { Connections } from '../../src/http/connections.ts'
@@ -15,7 +16,7 @@ describe('connections', () => {
     const open = (address: string): Socket => {
       const socket = socketFrom(address)
       connections.add(socket)
-      connections.begin(socket)
+      connections.begin(socket, {} as ServerResponse)
       return socket
     }
     const sockets = ['2001:db8::1', '2001:db8::2', '2001:db8::3', '2001:db8:0:1::1', '::ffff:10.0.0.1'].map(open)
