@@ -28,10 +28,7 @@ export function unreadableRequest(exchange: HttpExchange, requestId: string, sta
   return new RequestContext(exchange, requestId, methodOf(exchange), [], Query.empty, startedAt)
 }
 
-/**
- * @throws ApiError `too_long`, `invalid_url_encoding`, `bad_request` for more than one host, or `not_implemented` for a
- * transfer coding
- */
+/** @throws ApiError `too_long`, `invalid_url_encoding`, or `bad_request` for two hosts or a transfer coding */
 export function readRequest(
   exchange: HttpExchange, requestId: string, options: HttpOptions, startedAt: number,
 ): RequestContext {
@@ -53,10 +50,13 @@ export function readRequest(
 /** Characters of an unknown transfer coding that its error repeats. */
 const shownCodingMax = 100
 
-/** The listener decodes `chunked`, and leaves codings before it to the handler (RFC 9112, section 6.1). */
+/**
+ * The listener decodes `chunked`, and leaves codings before it to the handler (RFC 9112, section 6.1). Those that it
+ * refuses itself get 400, too.
+ */
 function checkTransferCoding({ headers }: HttpExchange): void {
   const coding = headers['transfer-encoding']
   if (coding === undefined || coding.toLowerCase() === 'chunked') return
-  throw new ApiError('not_implemented', `The transfer coding ${coding.slice(0, shownCodingMax)} is not supported: `
+  throw new ApiError('bad_request', `The transfer coding ${coding.slice(0, shownCodingMax)} is not supported: `
     + 'send chunked, and compress with Content-Encoding.')
 }

@@ -81,7 +81,7 @@ describe('request pipeline', () => {
     }
     for (const coding of ['gzip, chunked', 'identity, chunked', 'x, chunked', 'chunked, chunked', 'chunked;q=1']) {
       expect(await put(coding), coding).to.deep.equal([
-        501, `The transfer coding ${coding} is not supported: send chunked, and compress with Content-Encoding.`,
+        400, `The transfer coding ${coding} is not supported: send chunked, and compress with Content-Encoding.`,
       ])
     }
     expect((await node.get('/db/doc')).status).to.equal(404)
