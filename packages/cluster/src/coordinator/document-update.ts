@@ -91,21 +91,21 @@ async function decideBatch(
   options: WriteOptions,
   context: OperationContext, outcomes: WriteOutcome[], failures: ApiError[],
 ): Promise<{ readonly distributed: Promise<unknown> } | undefined> {
-  let decided
   const edits = withAttempts(scope, place, batch.items)
+  const distributions: Promise<void>[] = []
   try {
-    decided = await requestDecision(scope, db, place, edits, options, context)
+    await requestDecision(scope, db, place, edits, options, context, part => {
+      const items = part.places.map(i => edits[i]!)
+      const indexes = part.places.map(i => batch.indexes[i]!)
+      distributions.push(
+        distributeDecided(scope, place, { items, indexes }, part, options, context, outcomes, failures))
+    })
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     failures.push(error)
     for (const index of batch.indexes) outcomes[index] = errorOutcome(error)
     return undefined
   }
-  const distributions = decided.map(part => {
-    const items = part.places.map(i => edits[i]!)
-    const indexes = part.places.map(i => batch.indexes[i]!)
-    return distributeDecided(scope, place, { items, indexes }, part, options, context, outcomes, failures)
-  })
   return { distributed: Promise.all(distributions) }
 }
 

@@ -4,9 +4,10 @@
  * document was deleted, or the parent arrived (by read repair, for example) only after the decision. The decider is
  * then brought up to date and decides again, once. When the parent may be on replicas that do not answer, the outcome
  * is `unknown` and the client must try again. When the decider fails before the conflict is reviewed, as when its node
- * stops, the edit is `undecided`: the decider has written nothing, so that another replica can decide.
+ * stops, or when it cannot be brought up to date, the edit is `undecided`: the decider has written nothing, so that
+ * another replica can decide.
  */
-import { mapBounded } from '@sectional/core'
+import { mapBounded, ReplicaError } from '@sectional/core'
 import type { CallContext, DocumentEdit, EditOutcome, Leaf } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import { majority } from '../quorum/majority.ts'
@@ -57,8 +58,20 @@ export async function reviewConflicts(
   // An edit of the same call may have replaced the parent, and a replica with a short `_revs_limit` may already have
   // forgotten the parent.
   const replaced = new Set(edits.filter((_, index) => decided[index]!.kind === 'updated').map(editedRevision))
-  const standings = await mapBounded(conflicts, scope.options.requestCallsMax, async index =>
-    replaced.has(editedRevision(edits[index]!)) ? 'certain' : examine(decision, edits[index]!))
+  // Each further call to a decider that is silent would take as long as its time limit.
+  let isSilent = false
+  const standings = await mapBounded(conflicts, scope.options.requestCallsMax, async (index): Promise<Standing> => {
+    const edit = edits[index]!
+    if (replaced.has(editedRevision(edit))) return 'certain'
+    if (isSilent) return 'unexamined'
+    try {
+      return await examine(decision, edit)
+    } catch (error) {
+      noteSilence(scope, decision.decider, error)
+      isSilent ||= asReplicaError(error).code === 'timeout'
+      return 'unexamined'
+    }
+  })
   const outcomes: ReviewedOutcome[] = [...decided]
   const again: number[] = []
   conflicts.forEach((index, i) => {
@@ -68,7 +81,7 @@ export async function reviewConflicts(
   if (again.length === 0) return outcomes
   const lagging = conflicts.filter((_, i) => standings[i] === 'lagging')
   const { heard, second } = await decideAgain(
-    decision, lagging.map(index => edits[index]!.id), again.map(index => edits[index]!),
+    decision, lagging.map(index => edits[index]!), again.map(index => edits[index]!),
   )
   again.forEach((index, i) => { outcomes[index] = second[i]! })
   // Unless a majority says that it lacks the parent too, the parent may be on the other side of a network partition.
@@ -84,23 +97,28 @@ function editedRevision({ id, parent }: DocumentEdit): string {
 }
 
 /**
- * Brings the decider up to date and lets it decide again.
+ * Brings the decider up to date and lets it decide again. When it cannot be brought up to date, the edits are left to
+ * another replica.
  *
- * @param lagging ids of the documents of which the decider may lack revisions
+ * @param lagging those of the edits for whose documents the decider may lack revisions
  * @returns the second outcomes, and the ids of those documents about which a majority of the replicas was heard
  */
 async function decideAgain(
-  decision: ReviewedDecision, lagging: readonly string[], edits: readonly DocumentEdit[],
+  decision: ReviewedDecision, lagging: readonly DocumentEdit[], edits: readonly DocumentEdit[],
 ): Promise<{ readonly heard: ReadonlySet<string>; readonly second: readonly ReviewedOutcome[] }> {
   const { scope, db, place, decider, call } = decision
   const counted = new Set(scope.access.deciders(place).map(({ node }) => node))
   const heard = new Set<string>()
   let mayBeMade = false
   try {
-    await mapBounded([...new Set(lagging)], scope.options.repairsRunningMax, async id => {
-      const { answered } = await convergeDocument(
+    const groups = Map.groupBy(lagging, ({ id }) => id)
+    await mapBounded([...groups], scope.options.repairsRunningMax, async ([id, found]) => {
+      const { answered, revisions, complete } = await convergeDocument(
         scope, db, place, id, call.requestId ?? '', peer => peer.node === decider.node, call,
       )
+      if (!complete && found.some(({ parent }) => parent === null || revisions.has(parent))) {
+        throw new ReplicaError('unreachable', `${decider.node} did not receive all revisions of a document`)
+      }
       if (answered.filter(node => counted.has(node)).length >= majority(place.activeCount)) heard.add(id)
     })
     mayBeMade = true
@@ -116,15 +134,8 @@ async function decideAgain(
   return { heard, second: edits.map(() => ({ kind: mayBeMade ? 'unknown' : 'undecided' })) }
 }
 
-async function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<Standing> {
-  try {
-    return edit.parent === null
-      ? await examineCreation(decision, edit)
-      : await examineParent(decision, edit.id, edit.parent)
-  } catch (error) {
-    noteSilence(decision.scope, decision.decider, error)
-    return 'unexamined'
-  }
+function examine(decision: ReviewedDecision, edit: DocumentEdit): Promise<Standing> {
+  return edit.parent === null ? examineCreation(decision, edit) : examineParent(decision, edit.id, edit.parent)
 }
 
 async function examineParent({ decider, call }: ReviewedDecision, id: string, parent: string): Promise<Standing> {

@@ -15,6 +15,10 @@ export interface Convergence {
   readonly answered: readonly string[]
   /** Number of replicas that received revisions. */
   readonly repaired: number
+  /** All revisions of the document that the replicas which answered had, also those that are no leaves. */
+  readonly revisions: ReadonlySet<string>
+  /** Whether each target replica answered and has all leaves now. */
+  readonly complete: boolean
 }
 
 /**
@@ -29,8 +33,8 @@ export async function convergeDocument(
   targets?: (peer: Peer) => boolean,
   read: CallContext = writeCall(scope.options.readTimeoutMs, { requestId }),
 ): Promise<Convergence> {
-  const isAsked = (peer: Peer): boolean =>
-    targets === undefined || targets(peer) || !scope.readHealth.isSuspect(peer.node)
+  const isTarget = (peer: Peer): boolean => targets === undefined || targets(peer)
+  const isAsked = (peer: Peer): boolean => isTarget(peer) || !scope.readHealth.isSuspect(peer.node)
   const peers = scope.access.peers(place).filter(peer => scope.access.isReachable(peer.node) && isAsked(peer))
   const answers = (await Promise.all(peers.map(async peer => {
     try {
@@ -47,12 +51,15 @@ export async function convergeDocument(
   const known = answers.map(answer => ({
     peer: answer.peer, revisions: new Set(answer.branches.flatMap(branchRevisions)),
   }))
+  const reached = new Set(known.map(({ peer }) => peer.node))
+  let complete = scope.access.peers(place).every(peer => !isTarget(peer) || reached.has(peer.node))
   let repaired = 0
   for (const { peer, revisions } of known) {
-    if (targets !== undefined && !targets(peer)) continue
+    if (!isTarget(peer)) continue
     const missing = leaves.filter(leaf => !revisions.has(leaf.revision))
     if (missing.length === 0) continue
     const found = await gather(scope, known, missing, id, read)
+    if (found.length < missing.length) complete = false
     if (found.length === 0) continue
     const blobs = namedBlobs(found)
     if (blobs.length > 0) await provideBlobs(scope, peer, blobs, place, requestId)
@@ -61,7 +68,8 @@ export async function convergeDocument(
     )
     repaired++
   }
-  return { answered: answers.map(({ peer }) => peer.node), repaired }
+  const revisions = new Set(known.flatMap(each => [...each.revisions]))
+  return { answered: [...reached], repaired, revisions, complete }
 }
 
 /**

@@ -60,13 +60,15 @@ export interface DecidedEdits {
  * Asks the first replica that is able to decide the edits. When it fails or is silent, asks the next one. Several
  * replicas decide only when one of them failed before its conflicts were reviewed.
  *
- * @throws ApiError when no replica decides
+ * @param onDecided receives the edits of each decider, before the next one is asked for those that are left. Begin to
+ *   distribute them at once: later edits of the same documents are then decided after them
+ * @throws ApiError when no replica decides. `onDecided` was then not called
  */
 export function requestDecision(
   scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[], options: WriteOptions,
-  context: OperationContext,
-): Promise<readonly DecidedEdits[]> {
-  return new EditDecision(scope, db, place, edits, options, context).run()
+  context: OperationContext, onDecided: (decided: DecidedEdits) => void,
+): Promise<void> {
+  return new EditDecision(scope, db, place, edits, options, context, onDecided).run()
 }
 
 /** How often the tombstone of an edit may be named: other clients can revive and delete the document in between. */
@@ -83,7 +85,7 @@ class EditDecision {
   /** The edits to decide, and their positions among all edits. */
   #edits: readonly DocumentEdit[]
   #places: readonly number[]
-  readonly #decided: DecidedEdits[] = []
+  readonly #onDecided: (decided: DecidedEdits) => void
   readonly #options: WriteOptions
   readonly #context: OperationContext
   readonly #deciders: readonly Peer[]
@@ -104,9 +106,10 @@ class EditDecision {
 
   constructor(
     scope: CoordinatorScope, db: DatabaseRecord, place: ShardPlace, edits: readonly DocumentEdit[],
-    options: WriteOptions, context: OperationContext,
+    options: WriteOptions, context: OperationContext, onDecided: (decided: DecidedEdits) => void,
   ) {
     this.#options = options
+    this.#onDecided = onDecided
     this.#scope = scope
     this.#db = db
     this.#place = place
@@ -117,7 +120,7 @@ class EditDecision {
     this.#review = writeCall(scope.options.reviewTimeoutMs, context)
   }
 
-  async run(): Promise<readonly DecidedEdits[]> {
+  async run(): Promise<void> {
     const [first] = this.#deciders
     const usual = first !== undefined && this.#scope.access.isFirst(this.#place, first)
     let state = decision(this.#deciders.length, usual)
@@ -128,7 +131,7 @@ class EditDecision {
       if (answer?.kind === 'decided') {
         this.#scope.metrics.decision(!step.refresh ? 'first' : usual && step.replica === 0 ? 'catching_up' : 'stand_in')
         await this.#finish(answer.decider, answer.outcomes)
-        if (this.#edits.length === 0) return this.#decided
+        if (this.#edits.length === 0) return
       }
       state = withRefusal(state, answer?.kind === 'declined' ? 'declined' : 'failed')
     }
@@ -137,11 +140,9 @@ class EditDecision {
       const answer = await this.#nextAnswer()
       if (answer.kind === 'decided') await this.#finish(answer.decider, answer.outcomes)
     }
-    if (this.#edits.length > 0) {
-      if (this.#failedReviewer === undefined) throw shardFailure(this.#errors)
-      this.#settle(this.#failedReviewer, this.#edits.map(() => ({ kind: 'unknown' })))
-    }
-    return this.#decided
+    if (this.#edits.length === 0) return
+    if (this.#failedReviewer === undefined) throw shardFailure(this.#errors)
+    this.#settle(this.#failedReviewer, this.#edits.map(() => ({ kind: 'unknown' })))
   }
 
   async #attempt(decider: Peer, refresh: boolean): Promise<Answer> {
@@ -214,7 +215,7 @@ class EditDecision {
     this.#settle(decider, known)
   }
 
-  /** Records the outcomes of `#edits`, and keeps those that are undecided for the next decider. */
+  /** Reports the outcomes of `#edits`, and keeps those that are undecided for the next decider. */
   #settle(decider: Peer, reviewed: readonly ReviewedOutcome[]): void {
     const places: number[] = []
     const outcomes: DecidedOutcome[] = []
@@ -224,7 +225,7 @@ class EditDecision {
       places.push(this.#places[i]!)
       outcomes.push(outcome)
     })
-    if (places.length > 0) this.#decided.push({ decider, places, outcomes, current: !this.#outdated.has(decider) })
+    if (places.length > 0) this.#onDecided({ decider, places, outcomes, current: !this.#outdated.has(decider) })
     this.#edits = left.map(i => this.#edits[i]!)
     this.#places = left.map(i => this.#places[i]!)
     if (left.length === 0) return

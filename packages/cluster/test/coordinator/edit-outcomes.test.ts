@@ -1,30 +1,11 @@
 import { ReplicaError } from '@sectional/core'
-import type { ApiError, DocumentRevision, UpdateDocumentsRequest } from '@sectional/core'
+import type { DocumentRevision, UpdateDocumentsRequest } from '@sectional/core'
 import { expect } from 'chai'
 import type { Coordinator, WriteOutcome } from '../../src/contracts/coordinator.ts'
+import { outcomeOf, revisionOf, worldWithDocument } from '../edit-world.ts'
+import type { Edit } from '../edit-world.ts'
 import { bytes, edit, plainCall, ReplicaWorld, request } from '../replica-world.ts'
 import type { Fault } from '../replica-world.ts'
-
-type Edit = ReturnType<typeof edit>
-
-function revisionOf({ parent, revisionHash }: Edit): string {
-  return `${parent === null ? 1 : Number.parseInt(parent, 10) + 1}-${revisionHash}`
-}
-
-/** Returns the only outcome, or the status of the error. */
-async function outcomeOf(written: Promise<readonly WriteOutcome[]>): Promise<WriteOutcome | number> {
-  return written.then(([outcome]) => outcome!, (error: ApiError) => error.status)
-}
-
-/** Makes three replicas that have the first revision of `x`. */
-async function worldWithDocument(): Promise<{ readonly world: ReplicaWorld; readonly parent: string }> {
-  const world = new ReplicaWorld()
-  const first = edit('x', null, { v: 0 })
-  const coordinator = world.coordinator('a')
-  await coordinator.updateDocuments(world.db, [first], { w: 3 }, request())
-  await coordinator.stop()
-  return { world, parent: revisionOf(first) }
-}
 
 describe('the outcome of an edit', () => {
   it('is success when the next replica already has this attempt, however it arrived there', async () => {
@@ -218,6 +199,14 @@ describe('the outcome of an edit', () => {
     expect(outcomes[1]).to.include({ kind: 'written', accepted: false })
   })
 
+  it('is decided after earlier edits of the same request, also when their decider stops', async () => {
+    const { world, parent } = await worldWithDocument()
+    world.faults.set('a', { kind: 'stop', left: 1 })
+    const edits = [edit('x', parent, {}, true), edit('x', null, { v: 1 })]
+    const outcomes = await world.coordinator('b').updateDocuments(world.db, edits, {}, request())
+    for (const outcome of outcomes) expect(outcome).to.include({ kind: 'written', accepted: false })
+  })
+
   it('is unknown when its decider may have restored it, and another client has deleted it again', async () => {
     const { world, parent } = await worldWithDocument()
     const coordinator = world.coordinator('b')
@@ -365,150 +354,6 @@ describe('the outcome of an edit', () => {
         { kind: 'written', accepted: true },
       )
     })
-  })
-})
-
-describe('the review of a conflict', () => {
-  it('has the decider decide again when the parent arrived after its decision', async () => {
-    const { world, parent } = await worldWithDocument()
-    world.isolate('a')
-    const second = edit('x', parent, { v: 2 })
-    await world.coordinator('b').updateDocuments(world.db, [second], {}, request())
-    world.heal()
-    const store = world.store('a')
-    const decide = store.updateDocuments.bind(store)
-    let decisions = 0
-    store.updateDocuments = async (asked: UpdateDocumentsRequest, call) => {
-      const reply = await decide(asked, call)
-      // The parent arrives at once, for example by read repair.
-      if (decisions++ === 0) {
-        await store.storeRevisions(
-          {
-            revisions: [{
-              id: 'x', path: { start: 2, ids: [second.revisionHash, parent.slice(2)] }, deleted: false,
-              body: second.body,
-            }],
-            revsLimit: 1000,
-          },
-          plainCall,
-        )
-      }
-      return reply
-    }
-    const deletion = edit('x', revisionOf(second), {}, true)
-    expect(await outcomeOf(world.coordinator('c').updateDocuments(world.db, [deletion], {}, request()))).to.include({
-      kind: 'written',
-    })
-    expect(decisions).to.equal(2)
-  })
-
-  it('reports an unknown outcome for a conflict that it cannot examine', async () => {
-    const { world, parent } = await worldWithDocument()
-    for (const node of world.nodes) {
-      world.faults.set(node, { kind: 'fail', code: 'unreachable', verbs: ['diffRevisions'] })
-    }
-    const stale = edit('x', '1-00', { v: 2 })
-    expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.equal(503)
-    world.faults.clear()
-    expect(await outcomeOf(world.coordinator('b').updateDocuments(world.db, [stale], {}, request()))).to.deep.equal({
-      kind: 'conflict',
-    })
-    // A minority that has never seen the parent cannot know either.
-    world.isolate('c')
-    const coordinator = world.coordinator('c')
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', '2-ff', {})], {}, request()))).to.equal(503)
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [edit('x', null, {})], {}, request()))).to.deep.equal({
-      kind: 'conflict',
-    })
-    const known = edit('x', parent, { v: 3 })
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [known], {}, request()))).to.include({
-      kind: 'written', accepted: true,
-    })
-  })
-})
-
-describe('a conflict whose decider fails before it is reviewed', () => {
-  /** Returns a world in which `b` lacks the second revision of `x`. */
-  async function lagging(): Promise<{ readonly world: ReplicaWorld; readonly parent: string }> {
-    const { world, parent } = await worldWithDocument()
-    world.isolate('b')
-    await world.coordinator('a').updateDocuments(world.db, [edit('x', parent, { v: 2 })], {}, request())
-    world.heal()
-    return { world, parent }
-  }
-
-  /** Makes a node the first in the shard map. */
-  function decidesFirst(world: ReplicaWorld, first: string): void {
-    const replicas = [first, ...world.nodes.filter(node => node !== first)].map(node => ({ node, filling: false }))
-    world.setDatabase({ ...world.db, shards: [{ ...world.db.shards[0]!, replicas }] })
-  }
-
-  it('is decided by another replica, also when the node is silent', async () => {
-    for (const fault of [{ kind: 'hang' }, { kind: 'fail', code: 'unreachable' }] as const) {
-      const { world, parent } = await lagging()
-      const verbs = ['diffRevisions', 'openDocument'] as const
-      world.faults.set('a', { ...fault, verbs })
-      const coordinator = world.coordinator('b')
-      const startedMs = world.clock.monotonic()
-      const written = coordinator.updateDocuments(world.db, [edit('x', parent, { v: 3 })], {}, request())
-      expect(await outcomeOf(world.during(written))).to.deep.equal({ kind: 'conflict' })
-      expect(world.clock.monotonic() - startedMs).to.be.below(1100)
-      await world.during(coordinator.stop())
-    }
-  })
-
-  it('is not overruled by a replica that cannot be compared with a majority', async () => {
-    const { world, parent } = await lagging()
-    world.faults.set('a', { kind: 'stop', left: 1 })
-    world.faults.set('c', { kind: 'fail', code: 'unreachable' })
-    const coordinator = world.coordinator('b')
-    const before = (await world.leavesOf('x')).b
-    const edits = [edit('x', parent, { v: 3 }), edit('y', null, {})]
-    const outcomes = await coordinator.updateDocuments(world.db, edits, {}, request())
-    expect(outcomes[0]).to.include({ kind: 'error', status: 503 })
-    expect(outcomes[1]).to.include({ kind: 'written', accepted: false })
-    expect((await world.leavesOf('x')).b).to.deep.equal(before)
-  })
-
-  it('is decided by another replica when the decider cannot be brought up to date', async () => {
-    const { world, parent } = await lagging()
-    decidesFirst(world, 'b')
-    world.faults.set('b', { kind: 'fail', code: 'unreachable', verbs: ['storeRevisions'] })
-    const mine = edit('x', revisionOf(edit('x', parent, { v: 2 })), { v: 3 })
-    expect(await outcomeOf(world.coordinator('a').updateDocuments(world.db, [mine], {}, request())))
-      .to.deep.equal({ kind: 'written', revision: revisionOf(mine), accepted: false })
-  })
-
-  it('is unknown when the decider fails while it decides again', async () => {
-    const { world, parent } = await lagging()
-    // b lacks the parent, receives it and makes the edit, but its second answer is lost.
-    decidesFirst(world, 'b')
-    const b = world.store('b')
-    const decide = b.updateDocuments.bind(b)
-    let decisions = 0
-    b.updateDocuments = async (decided, call) => {
-      const reply = await decide(decided, call)
-      if (++decisions === 2) throw new ReplicaError('unreachable', 'the link broke during the call')
-      return reply
-    }
-    const mine = edit('x', revisionOf(edit('x', parent, { v: 2 })), { v: 3 })
-    expect(await outcomeOf(world.coordinator('a').updateDocuments(world.db, [mine], {}, request()))).to.equal(503)
-    expect(decisions).to.equal(2)
-    expect((await world.leavesOf('x')).b).to.deep.equal([{ revision: revisionOf(mine), deleted: false }])
-  })
-})
-
-describe('a conflict of an edit whose parent the decider lacks', () => {
-  it('is unknown unless a majority of the replicas says that it lacks the parent', async () => {
-    const { world } = await worldWithDocument()
-    const coordinator = world.coordinator('a')
-    const stale = edit('x', '2-ff', {})
-    world.faults.set('b', { kind: 'fail', code: 'unreachable', verbs: ['openDocument'] })
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [stale], {}, request())))
-      .to.deep.equal({ kind: 'conflict' })
-    // The links are still open, as in the first seconds of a partition.
-    world.faults.set('c', { kind: 'fail', code: 'unreachable', verbs: ['openDocument'] })
-    expect(await outcomeOf(coordinator.updateDocuments(world.db, [stale], {}, request()))).to.equal(503)
   })
 })
 
