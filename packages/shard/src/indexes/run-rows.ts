@@ -51,7 +51,8 @@ export class RunRows {
     this.#start = start
     this.#startBytes = startBytes
     let offset = startBytes + words + (this.#isWide ? 4 : 2) * offsetCount
-    this.#bytes = Buffer.allocUnsafe(offset + content)
+    // Not in the pool of Node.js: a part of the pool holds the memory of all of it, and may be kept for long.
+    this.#bytes = Buffer.allocUnsafeSlow(offset + content)
     this.#bytes.write(start)
     for (const [at, rest] of rests.entries()) {
       this.#setOffset(at, offset)

@@ -51,6 +51,11 @@ describe('the rows of a run in memory', () => {
       }), { numRuns: 2000 })
   })
 
+  it('hold no memory that is not counted', () => {
+    const rows = new RunRows(['a', 'b'].map(place => ({ place, value: Buffer.from('value') })))
+    expect(rows.valueAt(0).buffer.byteLength).to.be.below(rows.bytes)
+  })
+
   it('may have more than 64 KiB', () => {
     const values = ['a', 'b', 'c'].map(letter => letter.repeat(50_000))
     const rows = new RunRows(values.map((value, at) => ({ place: `place ${at}`, value: Buffer.from(value) })))
