@@ -69,6 +69,7 @@ export function namesIn(path: string): readonly string[] {
 async function openCompiled(
   path: string, kind: 'filter' | 'view', request: RequestContext, services: Services,
 ): Promise<SandboxFunction> {
+  if (!path.isWellFormed()) throw new ApiError('bad_request', `\`${kind}\` must be valid UTF-8.`)
   const parts = namesIn(path)
   const [design, name] = parts
   if (parts.length !== 2 || design === undefined || name === undefined) {

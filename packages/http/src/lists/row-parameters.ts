@@ -215,5 +215,6 @@ function oneOf<Choice extends string | boolean>(choices: readonly Choice[], valu
 
 function documentId(value: unknown, name: string): string {
   if (typeof value !== 'string') throw new ApiError('query_parse_error', `\`${name}\` must be a string.`)
+  if (!value.isWellFormed()) throw new ApiError('query_parse_error', `\`${name}\` must be valid UTF-8.`)
   return value
 }

@@ -127,6 +127,8 @@ describe('_all_docs', () => {
       ['stable=1', 'query_parse_error', 'Invalid value for `stable`.'],
       ['update=soon', 'query_parse_error', 'Invalid value for `update`.'],
       ['partition=red', 'query_parse_error', '`partition` parameter is not supported on this db'],
+      ['startkey_docid=%FF', 'query_parse_error', '`start_key_docid` must be valid UTF-8.'],
+      ['endkey_docid=a%C3', 'query_parse_error', '`end_key_docid` must be valid UTF-8.'],
       [
         'keys=[%22b%22]&key=%22a%22', 'query_parse_error',
         '`keys` is incompatible with `key`, `start_key` and `end_key`',
