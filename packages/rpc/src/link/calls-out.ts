@@ -41,7 +41,15 @@ export function failureError(failure: WireMessage): ReplicaError {
 }
 
 export function encodeMessage(header: object, payload: PayloadWriter | undefined): OutgoingMessage {
-  const encoded = messageHeaderType.encode(header)
+  return withPayload(messageHeaderType.encode(header), payload)
+}
+
+/** @throws ReplicaError for a text that the peer would read as another one, such as the id of another document */
+function encodeCall(header: object, payload: PayloadWriter): OutgoingMessage {
+  return withPayload(messageHeaderType.encodeExactly(header), payload)
+}
+
+function withPayload(encoded: Uint8Array, payload: PayloadWriter | undefined): OutgoingMessage {
   return { header: encoded, payload: payload?.chunks ?? [], bytes: encoded.length + (payload?.bytes ?? 0) }
 }
 
@@ -102,7 +110,7 @@ export class CallsOut {
     const id = this.#nextId()
     const { requestId, history } = context
     const call = { timeoutMs: timerMs(context.timeoutMs), requestId, history, shard, [exchange.verb]: request }
-    const message = encodeMessage({ id, call }, payload)
+    const message = encodeCall({ id, call }, payload)
     if (message.bytes > limits.maxMessageBytes) {
       const reason =
         `${exchange.verb} has ${message.bytes} bytes, more than the limit of ${limits.maxMessageBytes} bytes: `

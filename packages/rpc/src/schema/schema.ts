@@ -1,4 +1,4 @@
-import { asBuffer } from '@sectional/core'
+import { asBuffer, ReplicaError } from '@sectional/core'
 import protobuf from 'protobufjs'
 import { schemaText } from './schema-text.ts'
 
@@ -9,7 +9,10 @@ export type WireMessage = Readonly<Record<string, any>>
 
 /** The codec of a message type of proto/. */
 export interface MessageType {
+  /** Replaces what UTF-8 cannot encode in texts by U+FFFD. */
   encode(message: object): Uint8Array
+  /** @throws ReplicaError `protocol` when UTF-8 cannot encode a text of the message */
+  encodeExactly(message: object): Uint8Array
   /** @throws ProtocolError when the bytes are not a message of this type */
   decode(bytes: Uint8Array): WireMessage
 }
@@ -32,6 +35,27 @@ function oneOfSetter(names: readonly string[]): (this: Record<string | symbol, u
   }
 }
 
+/**
+ * Writes U+FFFD for halves of surrogate pairs, which UTF-8 cannot encode. protobufjs would write short texts with them
+ * in a form that it refuses to read, so that the peer closes the link with all of its calls.
+ */
+class MessageWriter extends protobuf.BufferWriter {
+  override string(text: string): protobuf.Writer { return super.string(text.toWellFormed()) }
+}
+
+/** Characters of a refused text that are shown. */
+const shownLength = 100
+
+/** Refuses texts with halves of surrogate pairs. */
+class ExactWriter extends protobuf.BufferWriter {
+  override string(text: string): protobuf.Writer {
+    if (!text.isWellFormed()) {
+      throw new ReplicaError('protocol', `${JSON.stringify(text.slice(0, shownLength))} is not valid Unicode text`)
+    }
+    return super.string(text)
+  }
+}
+
 function load(): protobuf.Root {
   Object.assign(protobuf.util, { oneOfSetter })
   const root = new protobuf.Root()
@@ -46,7 +70,8 @@ function load(): protobuf.Root {
 function messageType(root: protobuf.Root, name: string): MessageType {
   const type = root.lookupType(`sectional.${name}`)
   return {
-    encode: message => type.encode(message).finish(),
+    encode: message => type.encode(message, new MessageWriter()).finish(),
+    encodeExactly: message => type.encode(message, new ExactWriter()).finish(),
     decode: bytes => {
       try {
         return type.decode(asBuffer(bytes))

@@ -42,6 +42,21 @@ describe('calls over a link', () => {
     assert.equal(seen?.requestId, 'r-1')
   })
 
+  it('fail when a text of theirs is not Unicode, which answers have as U+FFFD, and the link stays', async () => {
+    const [a, b, remote] = await pairServing({
+      openDocument: async ({ id }) => { throw new ReplicaError('protocol', `not ${id}\ud800`) },
+      scanDocuments: async function* () { yield [row('a\ud800', 1)] },
+    })
+    const opened = await failure(remote.openDocument({ ...lookup, id: '_design/\ud800' }, context))
+    assert.deepEqual([opened.code, opened.message], ['protocol', '"_design/\\ud800" is not valid Unicode text'])
+    const start = { id: '\udfff', inclusive: true }
+    const scanned = remote.scanDocuments({ ...scan, start }, context)[Symbol.asyncIterator]()
+    assert.equal((await failure(scanned.next())).code, 'protocol')
+    for await (const rows of remote.scanDocuments(scan, context)) assert.equal(rows[0]?.id, 'a\ufffd')
+    assert.equal((await failure(remote.openDocument(lookup, context))).message, 'not doc\ufffd')
+    assert.deepEqual([...logged(a, 'error', /link is closed/), ...logged(b, 'error', /link is closed/)], [])
+  })
+
   it('time out, and abort the far end', async () => {
     let signal: AbortSignal | undefined
     const [, , remote] = await pairServing({
