@@ -308,7 +308,7 @@ describe('certificates', () => {
       expect(shown()).to.equal(identity.cert)
       expect(certificates.links?.current.cert).to.equal(identity.cert)
       expect(changes).to.equal(0)
-      const expected = 'a new certificate cannot be used; the previous one stays in use'
+      const expected = 'new files or settings of a certificate cannot be used; the previous ones stay in use'
       expect(messages()).to.deep.equal([expected, expected])
       expect(log.lines.map(({ level, fields }) => [level, fields['use']])).to.deep.equal([
         ['error', 'links between nodes'], ['error', 'HTTPS'],

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
 import { ApiError } from '@sectional/core'
 import { httpDeclarations } from '@sectional/http'
@@ -187,6 +188,16 @@ describe('the live configuration', () => {
     expect([isSecret('cluster', 'secret'), isSecret('chttpd_auth', 'secret'), isSecret('jwt_keys', 'hmac:a')])
       .to.deep.equal([true, true, true])
     expect([isSecret('chttpd_auth', 'timeout'), isSecret('x', 'colour')]).to.deep.equal([false, false])
+  })
+
+  it('says how line breaks of keys of tokens are written', async () => {
+    const configuration = await LiveConfiguration.load(new MemoryFiles(file('')), {})
+    const key = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
+    const refused = await refusal(configuration.set('jwt_keys', 'eddsa:a', key, { persist: true }))
+    expect(refused.message).to.include('line break (write \\n in its place)')
+    const written = key.replaceAll('\n', '\\n')
+    await configuration.set('jwt_keys', 'eddsa:a', written, { persist: true })
+    expect(configuration.get('jwt_keys', 'eddsa:a')).to.equal(written)
   })
 
   it('refuses keys of tokens that cannot be used, without showing them', async () => {

@@ -138,7 +138,7 @@ export class LiveCertificate<Context extends TlsContext = TlsContext> implements
       this.#refusal = reason
       this.#refusedMs = nowMs
       if (isRepeated) return
-      log.error({ use, reason }, 'a new certificate cannot be used; the previous one stays in use')
+      log.error({ use, reason }, 'new files or settings of a certificate cannot be used; the previous ones stay in use')
     }
   }
 

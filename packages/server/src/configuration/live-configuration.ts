@@ -3,7 +3,7 @@ import { ApiError } from '@sectional/core'
 import { LiveOptions } from '@sectional/core/options'
 import type { OptionTable, OptionValues } from '@sectional/core/options'
 import {
-  accessProblem, checkSettingLength, settingsAddedMax, type Configuration, type ConfigurationSections,
+  accessProblem, checkSettingLength, settingsAddedMax, tokenKeysSection, type Configuration, type ConfigurationSections,
 } from '@sectional/http'
 import { findProblems, startProblem } from './configuration-problems.ts'
 import { declaredOptions, findOpenSection, findOption } from './declarations.ts'
@@ -549,8 +549,9 @@ function checkSetting(section: string, key: string, value: string): void {
     throw new ApiError('bad_request', `${section}/${key} = ${shownSetting(section, key, value)}: ${problem}`)
   }
   if (!fitsIni(section, key, value)) {
+    const hint = section === tokenKeysSection ? ' (write \\n in its place)' : ''
     throw new ApiError('bad_request', `${section}/${key} cannot be kept in a configuration file: it has a line `
-      + 'break, a ";" after a blank, or a name that would be read back differently')
+      + `break${hint}, a ";" after a blank, or a name that would be read back differently`)
   }
 }
 
