@@ -150,20 +150,26 @@ describe('a conflict whose decider fails before it is reviewed', () => {
 })
 
 describe('a conflict of an edit whose parent the decider lacks', () => {
+  /** The first replica lacks the current revision of `x`, which was made while it was away. */
+  const worldWithLaggingDecider = async () => {
+    const { world, parent } = await worldWithDocument()
+    const coordinator = world.coordinator('b')
+    world.isolate('a')
+    const second = edit('x', parent, { v: 2 })
+    await coordinator.updateDocuments(world.db, [second], {}, request())
+    world.heal()
+    return { world, coordinator, current: revisionOf(second) }
+  }
+
   const unreadable = [
     ['cannot be read', { kind: 'fail', code: 'unreachable', verbs: ['openDocument'] }],
     ['is too slow to be read', { kind: 'hang', verbs: ['openDocument'] }],
   ] as const
   for (const [reason, fault] of unreadable) {
     it(`is not answered when the decider ${reason}, so that it does not receive the parent`, async () => {
-      const { world, parent } = await worldWithDocument()
-      const coordinator = world.coordinator('b')
-      world.isolate('a')
-      const second = edit('x', parent, { v: 2 })
-      await coordinator.updateDocuments(world.db, [second], {}, request())
-      world.heal()
+      const { world, coordinator, current } = await worldWithLaggingDecider()
       world.faults.set('a', fault)
-      const third = edit('x', revisionOf(second), { v: 3 })
+      const third = edit('x', current, { v: 3 })
       const written = coordinator.updateDocuments(world.db, [third], {}, request())
       expect(await outcomeOf(world.during(written)))
         .to.deep.equal({ kind: 'written', revision: revisionOf(third), accepted: false })
@@ -172,16 +178,11 @@ describe('a conflict of an edit whose parent the decider lacks', () => {
   }
 
   it('is not answered when the replica that has the parent fails before the decider receives it', async () => {
-    const { world, parent } = await worldWithDocument()
-    const coordinator = world.coordinator('b')
-    world.isolate('a')
-    const second = edit('x', parent, { v: 2 })
-    await coordinator.updateDocuments(world.db, [second], {}, request())
-    world.heal()
+    const { world, coordinator, current } = await worldWithLaggingDecider()
     for (const node of ['b', 'c']) {
       world.faults.set(node, { kind: 'fail', code: 'overloaded', verbs: ['openRevisions'] })
     }
-    const third = edit('x', revisionOf(second), { v: 3 })
+    const third = edit('x', current, { v: 3 })
     expect(await outcomeOf(coordinator.updateDocuments(world.db, [third], {}, request())))
       .to.deep.equal({ kind: 'written', revision: revisionOf(third), accepted: false })
   })

@@ -10,6 +10,7 @@ import { expect } from 'chai'
 import type {
   Coordinator, DocumentWrite, ListDocumentsOptions, WriteOptions, WriteOutcome,
 } from '../../src/contracts/coordinator.ts'
+import { revisionOf } from '../edit-world.ts'
 import { bytes, edit, plainCall, ReplicaWorld, request, text } from '../replica-world.ts'
 
 type Edit = DocumentWrite
@@ -71,10 +72,6 @@ const situations: Record<string, Situation> = {
     ],
     expected: ['written', 'written', 'conflict', 'written'],
   },
-}
-
-function revisionOf({ parent, revisionHash }: Edit): string {
-  return `${parent === null ? 1 : Number.parseInt(parent, 10) + 1}-${revisionHash}`
 }
 
 async function worldWith({ has, lacking = [] }: Situation, q = 1): Promise<ReplicaWorld> {
