@@ -1,4 +1,12 @@
-import { setFlagsFromString } from 'node:v8'
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+
+/** Bytes by which the old generation may grow between two collections, as long as that is not too much for the heap. */
+const growthBytesMin = 96 * 1024 * 1024
+/** V8 itself lets the old generation become at most four times as large. */
+const growthPercentMax = 300
+/** V8 lets it grow by this percentage when the program leaves little garbage there. */
+const growthPercentMin = 30
 
 /**
  * Sets the flags of V8 with which a node runs, for the whole process. Call it before the node is created.
@@ -8,7 +16,36 @@ import { setFlagsFromString } from 'node:v8'
  * all later ones of that place in the old generation. The pages of rows of a list are such arrays. In the old
  * generation, a page that is no longer used keeps its rows alive until the next collection of the whole heap, and each
  * collection of the young generation copies them.
+ *
+ * After each collection of the whole heap, the room that the next one waits for is chosen by `heapGrowthPercent`
+ * (docs/decisions/0023-room-of-small-heaps.md).
  */
-export function setV8Flags(): void {
-  setFlagsFromString('--no-allocation-site-pretenuring')
+export function setV8Flags(setFlag: (flag: string) => void = setFlagsFromString): void {
+  const setHeapGrowth = (): void => setFlag(`--heap-growing-percent=${heapGrowthPercent(oldGenerationBytes())}`)
+  setFlag('--no-allocation-site-pretenuring')
+  setHeapGrowth()
+  new PerformanceObserver(list => {
+    if (list.getEntries().some(isMajor)) setHeapGrowth()
+  }).observe({ entryTypes: ['gc'] })
+}
+
+/** Whether an entry is about a collection of the whole heap. */
+function isMajor(entry: PerformanceEntry): boolean {
+  return (entry as { readonly detail?: { readonly kind?: number } }).detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR
+}
+
+function oldGenerationBytes(): number {
+  return getHeapSpaceStatistics().filter(({ space_name: name }) => !name.startsWith('new_'))
+    .reduce((sum, { space_used_size: bytes }) => sum + bytes, 0)
+}
+
+/**
+ * Returns by how many percent the old generation may grow until it is collected again.
+ *
+ * @param liveBytes its size after a collection
+ * @returns the value of V8's flag `--heap-growing-percent`, whose 0 lets V8 choose
+ */
+export function heapGrowthPercent(liveBytes: number): number {
+  const percent = Math.min(growthPercentMax, Math.ceil(100 * growthBytesMin / liveBytes))
+  return percent < growthPercentMin ? 0 : percent
 }
