@@ -31,7 +31,8 @@ export function setV8Flags(setFlag: (flag: string) => void = setFlagsFromString)
 
 /** Whether an entry is about a collection of the whole heap. */
 function isMajor(entry: PerformanceEntry): boolean {
-  return (entry as { readonly detail?: { readonly kind?: number } }).detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR
+  const { detail } = entry as { readonly detail?: { readonly kind?: number } }
+  return detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR
 }
 
 function oldGenerationBytes(): number {
