@@ -313,13 +313,16 @@ class LevelStore extends GroupCommitStore {
 }
 
 function openIterator(
-  db: Level, { gte, lt }: Range, { reverse = false, limit = -1, values = true }: IterateOptions,
+  db: Level, { gte, lt }: Range, { reverse = false, limit = -1, values = true, text = false }: IterateOptions,
   snapshot?: ClassicSnapshot,
 ): StoreIterator {
-  // Without values, LevelDB returns an empty one for each entry. An empty text costs less than a Buffer.
-  const encoding = values ? {} : { valueEncoding: 'utf8' }
+  // A text costs classic-level 0.5 us, and a Buffer 1.9. Without values, it returns an empty one for each entry.
+  const asText = text || !values
+  const encoding = asText ? { valueEncoding: 'utf8' } : {}
   const read = { gte, lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax, ...encoding }
-  return new LevelStoreIterator(db.iterator(snapshot === undefined ? read : { ...read, snapshot }), values)
+  const iterator = db.iterator(snapshot === undefined ? read : { ...read, snapshot })
+  if (!values) return new LevelStoreIterator(iterator, () => emptyBytes)
+  return new LevelStoreIterator(iterator, text ? value => Buffer.from(value as unknown as string) : undefined)
 }
 
 class LevelStoreSnapshot implements StoreSnapshot {
@@ -360,17 +363,19 @@ class LevelStoreSnapshot implements StoreSnapshot {
 
 class LevelStoreIterator implements StoreIterator {
   readonly #iterator: LevelIterator
-  readonly #values: boolean
+  readonly #bytesOf: ((value: Uint8Array) => Uint8Array) | undefined
 
-  constructor(iterator: LevelIterator, values: boolean) {
+  /** @param bytesOf returns the bytes of what the iterator returns as a value; undefined when it returns bytes */
+  constructor(iterator: LevelIterator, bytesOf: ((value: Uint8Array) => Uint8Array) | undefined) {
     this.#iterator = iterator
-    this.#values = values
+    this.#bytesOf = bytesOf
   }
 
   async next(count: number): Promise<StoreEntry[]> {
     try {
       const entries = await this.#iterator.nextv(count)
-      return this.#values ? entries : entries.map(([key]) => [key, emptyBytes])
+      const bytesOf = this.#bytesOf
+      return bytesOf === undefined ? entries : entries.map(([key, value]) => [key, bytesOf(value)])
     } catch (error) {
       throw toStorageError(error)
     }

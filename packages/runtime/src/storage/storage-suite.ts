@@ -279,6 +279,19 @@ function iteration(fixture: Fixture): void {
     assert.deepEqual(await drain(fixture.store.iterate({ gte: 'c', lt: 'b' })), [])
   })
 
+  it('gives values that are UTF-8 as they were written', async () => {
+    const values = ['', 'ascii', '\u0000\u007f', 'Zürich', '日本', '\u{1f600}', 'x'.repeat(10_000)]
+    await fixture.puts(values.map((value, at) => [`text ${at}`, value]))
+    const range = { gte: 'text ', lt: 'text!' }
+    const expected = values.map((value, at) => `text ${at}=${value}`)
+    assert.deepEqual(await drain(fixture.store.iterate(range, { text: true })), expected)
+    assert.deepEqual(await drain(fixture.store.iterate(range, { text: true, reverse: true })), expected.toReversed())
+    assert.deepEqual(await drain(fixture.store.iterate(range, { text: true, values: false, limit: 1 })), ['text 0='])
+    const snapshot = fixture.store.snapshot()
+    assert.deepEqual(await drain(snapshot.iterate(range, { text: true })), expected)
+    await snapshot.close()
+  })
+
   it('stops at the limit', async () => {
     assert.deepEqual(await drain(fixture.store.iterate(everything, { limit: 2, values: false })), ['a=', 'aa='])
     assert.deepEqual(await drain(fixture.store.iterate(everything, { limit: 0 })), [])

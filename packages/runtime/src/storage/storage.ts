@@ -132,6 +132,10 @@ export interface IterateOptions {
   readonly reverse?: boolean
   readonly limit?: number
   readonly values?: boolean
+  /**
+   * Whether all values are UTF-8, which makes it cheaper to read them. Another value is returned with other bytes.
+   */
+  readonly text?: boolean
 }
 
 /** The entries of a store at one moment. After `close` its methods, and those of its iterators, fail. */

@@ -41,7 +41,7 @@ export function newState(history: string, version: string): StoredState {
 }
 
 /** Indexes whose state has another format are built anew. */
-const format = 2
+const format = 3
 
 export function encodeState(state: StoredState): Uint8Array {
   const writer = new ByteWriter(sealBytes)
@@ -138,22 +138,38 @@ export function decodeNextPrefix(bytes: Uint8Array | undefined): number {
   return Number(Buffer.from(bytes.subarray(sealBytes)).toString())
 }
 
+/** The checksum of a row has seven bits in each of its bytes, so that the record is UTF-8. */
+const checksumBits = 7
+const checksumMask = 0x7f
+const checksumBytes = 5
+
 /**
  * Returns the record of a row: its value, with a checksum over the place and the value. So a row that is read under
- * another key than it was written with is known to be damaged.
+ * another key than it was written with is known to be damaged. The record is UTF-8 (`IterateOptions.text`).
+ *
+ * @param value UTF-8
  */
 export function encodeRow(place: string, value: Uint8Array): Uint8Array {
-  const record = Buffer.allocUnsafe(sealBytes + value.length)
-  record.set(value, sealBytes)
-  record.writeUInt32BE(crc32(value, crc32(place)), 0)
+  const record = Buffer.allocUnsafe(checksumBytes + value.length)
+  record.set(value, checksumBytes)
+  let rest = crc32(value, crc32(place))
+  for (let at = 0; at < checksumBytes; at++) {
+    record[at] = rest & checksumMask
+    rest >>>= checksumBits
+  }
   return record
 }
 
 /** @throws DamagedRecordError */
 export function decodeRow(place: string, record: Uint8Array): Uint8Array {
-  const value = asBuffer(record).subarray(sealBytes)
-  const stored = record.length < sealBytes ? -1 : asBuffer(record).readUInt32BE(0)
-  if (stored !== crc32(value, crc32(place))) throw new DamagedRecordError('a row of an index is damaged')
+  const value = asBuffer(record).subarray(checksumBytes)
+  let rest = crc32(value, crc32(place))
+  let isSame = record.length >= checksumBytes
+  for (let at = 0; at < checksumBytes; at++) {
+    isSame &&= record[at] === (rest & checksumMask)
+    rest >>>= checksumBits
+  }
+  if (!isSame) throw new DamagedRecordError('a row of an index is damaged')
   return value
 }
 

@@ -53,7 +53,7 @@ export async function* readRows(
   source: IndexSource, keys: IndexKeys, range: PlaceRange, options: IterateOptions = {},
 ): AsyncGenerator<readonly StoredRow[]> {
   if (compareUtf8(range.from, range.to) >= 0) return
-  const iterator = source.iterate(keys.rows(range), options)
+  const iterator = source.iterate(keys.rows(range), { ...options, text: true })
   const count = Math.min(pageRows, options.limit ?? pageRows)
   const decode = options.values === false
     ? ([key, value]: StoreEntry): StoredRow => ({ place: IndexKeys.text(key), value })

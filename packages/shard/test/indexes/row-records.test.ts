@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { isUtf8 } from 'node:buffer'
+import fc from 'fast-check'
+import { decodeRow, encodeRow } from '../../src/indexes/index-records.ts'
+import { DamagedRecordError } from '../../src/records/damaged-record.ts'
+
+const text = fc.string({ unit: 'binary', maxLength: 200 })
+
+describe('the record of a row', () => {
+  it('is UTF-8, and contains the value', () => {
+    fc.assert(fc.property(text, text, (place, value) => {
+      const record = encodeRow(place, Buffer.from(value))
+      assert.ok(isUtf8(record))
+      assert.equal(Buffer.from(decodeRow(place, record)).toString(), value)
+    }))
+  })
+
+  it('is damaged under another place, with another bit, and when it is too short', () => {
+    const record = encodeRow('place', Buffer.from('value'))
+    const damaged = (place: string, bytes: Uint8Array): void => {
+      assert.throws(() => decodeRow(place, bytes), DamagedRecordError)
+    }
+    damaged('another place', record)
+    for (let bit = 0; bit < 8 * record.length; bit++) {
+      const changed = Buffer.from(record)
+      changed[bit >> 3]! ^= 1 << (bit & 7)
+      damaged('place', changed)
+      // A store that reads texts returns other bytes for those that are not UTF-8.
+      damaged('place', Buffer.from(changed.toString()))
+    }
+    for (let length = 0; length < record.length; length++) damaged('place', record.subarray(0, length))
+  })
+})
