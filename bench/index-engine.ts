@@ -9,7 +9,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { asBuffer, type ChangeReplica, type ChangeRow, indexId, SortKeyEncoder } from '@sectional/core'
+import { type ChangeReplica, type ChangeRow, indexId, SortKeyEncoder } from '@sectional/core'
 import { LevelStorage, RealRandom, RealClock, Turns } from '@sectional/runtime'
 import { BuildQueue } from '../packages/shard/src/indexes/build-queue.ts'
 import { IndexStore } from '../packages/shard/src/indexes/index-store.ts'
@@ -32,27 +32,22 @@ function random(below: number): number {
 }
 
 const groupPrefixes = groups.map(group => encoder.encode([group]).slice(0, -1))
-function double(value: number): Uint8Array {
-  const bytes = Buffer.allocUnsafe(8)
-  bytes.writeDoubleBE(value)
-  return bytes
+const sum = (values: readonly Uint8Array[]): Uint8Array => {
+  const total = Buffer.allocUnsafe(8)
+  total.writeDoubleBE(values.reduce((all, value) => all + (value as Buffer).readDoubleBE(0), 0))
+  return total
 }
-
-/** Rows have a number as text, so that they are UTF-8. */
-const numberOf = ({ value }: { readonly value: Uint8Array }): number => Number(asBuffer(value).toString('latin1', 0, 8))
-const sum = (numbers: readonly number[]): Uint8Array => double(numbers.reduce((all, number) => all + number, 0))
 
 const indexer: Indexer = {
   versionOf: () => '1',
   map: async (_definition, documents) => documents.map(() => {
     const value = Buffer.alloc(40, ' ')
-    value.write(String(random(1000)))
+    value.writeDoubleBE(random(1000))
     return { rows: [{ key: encoder.encode([groups[random(20)], random(1e9)]), value }] }
   }),
   groupOf: (key, level) => level > 1 ? key : groupPrefixes.find(prefix => key.startsWith(prefix)) ?? key,
-  reduce: async (_definition, lists) => lists.map(rows => sum(rows.map(numberOf))),
-  rereduce: async (_definition, lists) =>
-    lists.map(values => sum(values.map(value => asBuffer(value).readDoubleBE(0)))),
+  reduce: async (_definition, lists) => lists.map(rows => sum(rows.map(({ value }) => value))),
+  rereduce: async (_definition, lists) => lists.map(sum),
   encodeGroup: (_definition, _row, _level, value) => value,
 }
 

@@ -61,7 +61,7 @@ export interface ReduceIndexRequest extends IndexRead<GroupPlace> {
 
 export interface IndexRow extends ScannedPlace {
   readonly kind: 'row'
-  /** The emitted key and value as UTF-8, as the indexer encoded them. Replicas and links do not parse it. */
+  /** The emitted key and value as the indexer encoded them. Replicas and links do not parse it. */
   readonly value: Uint8Array
 }
 

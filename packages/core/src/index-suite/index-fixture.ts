@@ -200,7 +200,7 @@ export class IndexFixture {
         const { map } = definition
         const { keys, value, fails } = documentFrom(body!)
         if (fails) throw new Error(`cannot map ${id}`)
-        if (map === 'bytes') return keys.map(key => ({ key, value: Buffer.from(key.slice(1)) }))
+        if (map === 'bytes') return keys.map(key => ({ key, value: Buffer.from(key.slice(1), 'latin1') }))
         return (map === 'keys' ? keys : [String(value)]).map(key => ({ key, value: encoded(value) }))
       },
       // The keys of query indexes are sort keys of arrays.

@@ -7,13 +7,13 @@ const allBytes = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) =>
 
 export function rowBytesCases(fixture: IndexFixture): void {
   describe('rows', () => {
-    it('have keys of any bytes and values of any text, and values without bytes', async () => {
+    it('have keys and values of any bytes, and values without bytes', async () => {
       const keys = ['k', `k${allBytes}`, `k${allBytes.repeat(40)}`]
       await fixture.write('doc', { keys, value: 0 })
       await fixture.build(byBytes)
       const { rows } = await fixture.scan({ index: indexId(byBytes) })
       assert.deepEqual(rows.map(({ key }) => key), keys)
-      assert.deepEqual(rows.map(({ value }) => Buffer.from(value).toString()), keys.map(key => key.slice(1)))
+      assert.deepEqual(rows.map(({ value }) => Buffer.from(value).toString('latin1')), keys.map(key => key.slice(1)))
     })
 
     it('of one key and document are ordered by number, however many they are', async () => {

@@ -2,11 +2,8 @@
  * The rows and groups of a view as indexes store them and coordinators receive them. They contain the emitted key and
  * value as JSON texts, so that an answer is put together without parsing them:
  *
- *     row   = length of the key in bytes (below), key, value
+ *     row   = length of the key in bytes (varint), key, value
  *     group = length of the key in bytes (varint), key, state
- *
- * A row is UTF-8, because a store reads texts for less than bytes. So the length of its key has six bits in each byte,
- * the lowest first, and 40 (hexadecimal) in each byte but the last one.
  *
  * The state of a built-in reduce function is what `Reduction.encode` returns. That of a custom one is written by
  * `encodeReducedJson` and `encodeReduceFailure`:
@@ -18,7 +15,7 @@
  */
 import { asBuffer } from '../encoding/as-buffer.ts'
 import { ByteWriter } from '../encoding/byte-writer.ts'
-import { ByteReader } from '../encoding/varint.ts'
+import { ByteReader, varintLength, writeVarint } from '../encoding/varint.ts'
 
 /** An emitted key and value, as JSON texts. */
 export interface ViewRow { readonly key: string; readonly value: string }
@@ -33,23 +30,14 @@ export interface ViewReduceFailure { readonly error: string; readonly reason: st
 export type ReducedJson = { readonly json: string; readonly failure?: undefined }
   | { readonly failure: ViewReduceFailure }
 
-const lengthBits = 6
-const lengthMask = 0x3f
-const lengthContinues = 0x40
-/** A key has less than 2 GiB. */
-const lengthBitsMax = 30
-
 /** JSON text never starts with this byte. */
 const failureTag = 0
 
 export function encodeViewRow(key: string, value: string): Uint8Array {
   const keyBytes = Buffer.byteLength(key)
-  let lengthBytes = 1
-  for (let rest = keyBytes >>> lengthBits; rest > 0; rest >>>= lengthBits) lengthBytes++
+  const lengthBytes = varintLength(keyBytes)
   const row = Buffer.allocUnsafe(lengthBytes + keyBytes + Buffer.byteLength(value))
-  for (let at = 0, rest = keyBytes; at < lengthBytes; at++, rest >>>= lengthBits) {
-    row[at] = rest & lengthMask | (at < lengthBytes - 1 ? lengthContinues : 0)
-  }
+  writeVarint(row, 0, keyBytes)
   row.write(key, lengthBytes)
   row.write(value, lengthBytes + keyBytes)
   return row
@@ -57,9 +45,9 @@ export function encodeViewRow(key: string, value: string): Uint8Array {
 
 /** @throws RangeError when the bytes are not a row */
 export function decodeViewRow(row: Uint8Array): ViewRow {
-  const { from, to } = viewRowKey(row)
-  const text = asBuffer(row)
-  return { key: text.toString('utf8', from, to), value: text.toString('utf8', to) }
+  const reader = new ByteReader(row)
+  const key = reader.text(reader.varint(), 'utf8')
+  return { key, value: reader.text(row.length - reader.offset, 'utf8') }
 }
 
 /**
@@ -68,21 +56,18 @@ export function decodeViewRow(row: Uint8Array): ViewRow {
  * @throws RangeError when the bytes are not a row
  */
 export function viewRowKey(row: Uint8Array): { readonly from: number; readonly to: number } {
-  let length = 0
-  for (let from = 0, shift = 0; from < row.length && shift < lengthBitsMax; shift += lengthBits) {
-    const byte = row[from++]!
-    if (byte > (lengthMask | lengthContinues)) break
-    length |= (byte & lengthMask) << shift
-    if (byte >= lengthContinues) continue
-    if (from + length > row.length) break
-    return { from, to: from + length }
-  }
-  throw new RangeError('the bytes are not the row of a view')
+  const reader = new ByteReader(row)
+  const length = reader.varint()
+  const from = reader.offset
+  reader.skip(length)
+  return { from, to: from + length }
 }
 
 /** Returns the value of a row as UTF-8, in the memory of the row. @throws RangeError when the bytes are not a row */
 export function viewRowValue(row: Uint8Array): Uint8Array {
-  return row.subarray(viewRowKey(row).to)
+  const reader = new ByteReader(row)
+  reader.skip(reader.varint())
+  return reader.raw(row.length - reader.offset)
 }
 
 export function encodeViewGroup(key: string | null, state: Uint8Array): Uint8Array {

@@ -1,4 +1,5 @@
 /** The bytes of the records of an index, except pages of summaries. */
+import { isUtf8 } from 'node:buffer'
 import { crc32 } from 'node:zlib'
 import { asBuffer, type IndexDefinition } from '@sectional/core'
 import { sealBytes, sealed, sealRecord } from '@sectional/runtime'
@@ -138,39 +139,52 @@ export function decodeNextPrefix(bytes: Uint8Array | undefined): number {
   return Number(Buffer.from(bytes.subarray(sealBytes)).toString())
 }
 
-/** The checksum of a row has seven bits in each of its bytes, so that the record is UTF-8. */
-const checksumBits = 7
-const checksumMask = 0x7f
-const checksumBytes = 5
+/** The bytes before the value of a row: 32 bits of a checksum and a flag, seven bits in each byte. */
+const rowHeadBytes = 5
+const rowHeadBits = 7
+const rowHeadMask = 0x7f
+/** In the last byte of the head, whose four lowest bits belong to the checksum: the value was not UTF-8. */
+const transcodedFlag = 0x10
 
 /**
  * Returns the record of a row: its value, with a checksum over the place and the value. So a row that is read under
- * another key than it was written with is known to be damaged. The record is UTF-8 (`IterateOptions.text`).
+ * another key than it was written with is known to be damaged.
  *
- * @param value UTF-8
+ * The record is UTF-8 (`IterateOptions.text`). In a value that is not, each byte becomes the character with its number.
  */
 export function encodeRow(place: string, value: Uint8Array): Uint8Array {
-  const record = Buffer.allocUnsafe(checksumBytes + value.length)
-  record.set(value, checksumBytes)
-  let rest = crc32(value, crc32(place))
-  for (let at = 0; at < checksumBytes; at++) {
-    record[at] = rest & checksumMask
-    rest >>>= checksumBits
-  }
+  const isText = isUtf8(value)
+  const stored = isText ? value : Buffer.from(asBuffer(value).toString('latin1'))
+  const record = Buffer.allocUnsafe(rowHeadBytes + stored.length)
+  writeRowHead(record, rowChecksum(place, stored, isText), isText)
+  record.set(stored, rowHeadBytes)
   return record
 }
 
 /** @throws DamagedRecordError */
 export function decodeRow(place: string, record: Uint8Array): Uint8Array {
-  const value = asBuffer(record).subarray(checksumBytes)
-  let rest = crc32(value, crc32(place))
-  let isSame = record.length >= checksumBytes
-  for (let at = 0; at < checksumBytes; at++) {
-    isSame &&= record[at] === (rest & checksumMask)
-    rest >>>= checksumBits
+  const stored = asBuffer(record).subarray(rowHeadBytes)
+  const isText = (record[rowHeadBytes - 1]! & transcodedFlag) === 0
+  writeRowHead(expectedHead, rowChecksum(place, stored, isText), isText)
+  for (let at = 0; at < rowHeadBytes; at++) {
+    if (record[at] !== expectedHead[at]) throw new DamagedRecordError('a row of an index is damaged')
   }
-  if (!isSame) throw new DamagedRecordError('a row of an index is damaged')
-  return value
+  return isText ? stored : Buffer.from(stored.toString(), 'latin1')
+}
+
+const expectedHead = new Uint8Array(rowHeadBytes)
+
+function rowChecksum(place: string, stored: Uint8Array, isText: boolean): number {
+  return crc32(stored, crc32(place, Number(isText)))
+}
+
+function writeRowHead(target: Uint8Array, checksum: number, isText: boolean): void {
+  let rest = checksum
+  for (let at = 0; at < rowHeadBytes; at++) {
+    target[at] = rest & rowHeadMask
+    rest >>>= rowHeadBits
+  }
+  if (!isText) target[rowHeadBytes - 1]! |= transcodedFlag
 }
 
 /** Returns the bytes of a sealed record, such as a row's value. */

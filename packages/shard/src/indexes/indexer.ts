@@ -4,7 +4,7 @@ import type { ChangeRow, IndexDefinition, RowPlace } from '@sectional/core'
 export interface MappedRow {
   /** The binary sort key of the emitted key, with one character for each byte. */
   readonly key: string
-  /** The emitted key and value, encoded as UTF-8. */
+  /** The emitted key and value, encoded. */
   readonly value: Uint8Array
 }
 

@@ -7,16 +7,20 @@ import { DamagedRecordError } from '../../src/records/damaged-record.ts'
 const text = fc.string({ unit: 'binary', maxLength: 200 })
 
 describe('the record of a row', () => {
-  it('is UTF-8, and contains the value', () => {
-    fc.assert(fc.property(text, text, (place, value) => {
-      const record = encodeRow(place, Buffer.from(value))
+  it('is UTF-8, whether or not the value is, and contains the value', () => {
+    const bytes = fc.oneof(text.map(value => Buffer.from(value)), fc.uint8Array({ maxLength: 200 }))
+    fc.assert(fc.property(text, bytes, (place, value) => {
+      const record = encodeRow(place, value)
       assert.ok(isUtf8(record))
-      assert.equal(Buffer.from(decodeRow(place, record)).toString(), value)
+      assert.deepEqual([...decodeRow(place, record)], [...value])
     }))
   })
 
   it('is damaged under another place, with another bit, and when it is too short', () => {
-    const record = encodeRow('place', Buffer.from('value'))
+    for (const value of [Buffer.from('value'), Buffer.from([0x41, 0xff, 0x80])]) checkDamage(encodeRow('place', value))
+  })
+
+  function checkDamage(record: Uint8Array): void {
     const damaged = (place: string, bytes: Uint8Array): void => {
       assert.throws(() => decodeRow(place, bytes), DamagedRecordError)
     }
@@ -29,5 +33,5 @@ describe('the record of a row', () => {
       damaged('place', Buffer.from(changed.toString()))
     }
     for (let length = 0; length < record.length; length++) damaged('place', record.subarray(0, length))
-  })
+  }
 })
