@@ -21,14 +21,21 @@ const program = `
 `
 
 describe('the growth of the heap of a node', () => {
-  it('is at least 96 MiB between collections, but at most three times the heap', () => {
-    assert.deepEqual([10, 32, 48, 96, 192].map(live => heapGrowthPercent(live * MiB)), [300, 300, 200, 100, 50])
+  const limit = 4096 * MiB
+
+  it('is 96 MiB between collections, but at most three times the heap', () => {
+    assert.deepEqual([10, 32, 48, 96, 192].map(live => heapGrowthPercent(live * MiB, limit)), [300, 300, 200, 100, 50])
   })
 
   it('is left to V8 when the heap is large', () => {
-    assert.equal(heapGrowthPercent(320 * MiB), 30)
-    assert.equal(heapGrowthPercent(340 * MiB), 0)
-    assert.equal(heapGrowthPercent(4096 * MiB), 0)
+    assert.equal(heapGrowthPercent(320 * MiB, limit), 30)
+    assert.equal(heapGrowthPercent(340 * MiB, limit), 0)
+    assert.equal(heapGrowthPercent(3000 * MiB, limit), 0)
+  })
+
+  it('is at most an eighth of the limit of the heap', () => {
+    assert.equal(heapGrowthPercent(32 * MiB, 512 * MiB), 200)
+    assert.equal(heapGrowthPercent(64 * MiB, 128 * MiB), 0)
   })
 
   it('is chosen again after each collection of the whole heap', async () => {

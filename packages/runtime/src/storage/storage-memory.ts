@@ -407,7 +407,8 @@ class MemoryStore extends GroupCommitStore {
   }
 
   #iterator(
-    snapshot: SortedSnapshot, range: Range, { reverse = false, limit = Infinity, values = true }: IterateOptions,
+    snapshot: SortedSnapshot, range: Range,
+    { reverse = false, limit = Infinity, values = true, text = false }: IterateOptions,
     assertReadable: () => void,
   ): StoreIterator {
     const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
@@ -415,7 +416,9 @@ class MemoryStore extends GroupCommitStore {
       const delayMs = this.#readDelayMs()
       return delayMs > 0 ? this.#pause(delayMs) : undefined
     }
-    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, values, assertReadable, delay)
+    const asText = (value: Uint8Array): Uint8Array => Buffer.from(Buffer.from(value).toString())
+    const bytesOf = !values ? () => emptyBytes : text ? asText : undefined
+    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, bytesOf, assertReadable, delay)
   }
 
   protected override _clearPageKeys(): number {
@@ -509,20 +512,22 @@ const emptyBytes = new Uint8Array(0)
 
 class MemoryStoreIterator implements StoreIterator {
   readonly #entries: Generator<StoreEntry, void, undefined>
-  readonly #values: boolean
+  readonly #bytesOf: ((value: Uint8Array) => Uint8Array) | undefined
   readonly #assertAlive: () => void
   readonly #delay: () => Promise<void> | undefined
   #left: number
   #closed = false
 
+  /** @param bytesOf returns what is given in place of a value; undefined to give the value */
   constructor(
-    entries: Generator<StoreEntry, void, undefined>, limit: number, values: boolean, assertAlive: () => void,
+    entries: Generator<StoreEntry, void, undefined>, limit: number,
+    bytesOf: ((value: Uint8Array) => Uint8Array) | undefined, assertAlive: () => void,
     delay: () => Promise<void> | undefined,
   ) {
     this.#delay = delay
     this.#entries = entries
     this.#left = limit
-    this.#values = values
+    this.#bytesOf = bytesOf
     this.#assertAlive = assertAlive
   }
 
@@ -536,7 +541,8 @@ class MemoryStoreIterator implements StoreIterator {
       const next = this.#entries.next()
       if (next.done === true) break
       this.#left--
-      page.push(this.#values ? next.value : [next.value[0], emptyBytes])
+      const [key, value] = next.value
+      page.push(this.#bytesOf === undefined ? next.value : [key, this.#bytesOf(value)])
     }
     return page
   }

@@ -292,6 +292,15 @@ function iteration(fixture: Fixture): void {
     await snapshot.close()
   })
 
+  it('gives other bytes for values that are not UTF-8 when they are read as texts', async () => {
+    await fixture.store.write(batch => batch.put('text', Uint8Array.of(0x41, 0xff, 0x42)))
+    const iterator = fixture.store.iterate({ gte: 'text', lt: 'text!' }, { text: true })
+    const [[, value]] = await iterator.next(1) as [StoreEntry]
+    assert.equal(Buffer.from(value).toString(), 'A\ufffdB')
+    assert.equal(value.length, 5)
+    await iterator.close()
+  })
+
   it('stops at the limit', async () => {
     assert.deepEqual(await drain(fixture.store.iterate(everything, { limit: 2, values: false })), ['a=', 'aa='])
     assert.deepEqual(await drain(fixture.store.iterate(everything, { limit: 0 })), [])

@@ -1,9 +1,10 @@
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 
-/** Bytes by which the old generation may grow between two collections, as long as that is not too much for the heap. */
-const growthBytesMin = 96 * 1024 * 1024
-/** V8 itself lets the old generation become at most four times as large. */
+/** Bytes by which the old generation may grow between two collections, and the most as a part of the heap's limit. */
+const growthBytes = 96 * 1024 * 1024
+const growthOfLimit = 1 / 8
+/** V8 itself, with a limit of some gigabytes, lets the old generation become at most four times as large. */
 const growthPercentMax = 300
 /** V8 lets it grow by this percentage when the program leaves little garbage there. */
 const growthPercentMin = 30
@@ -21,7 +22,8 @@ const growthPercentMin = 30
  * (docs/decisions/0023-room-of-small-heaps.md).
  */
 export function setV8Flags(setFlag: (flag: string) => void = setFlagsFromString): void {
-  const setHeapGrowth = (): void => setFlag(`--heap-growing-percent=${heapGrowthPercent(oldGenerationBytes())}`)
+  const { heap_size_limit: limit } = getHeapStatistics()
+  const setHeapGrowth = (): void => setFlag(`--heap-growing-percent=${heapGrowthPercent(oldGenerationBytes(), limit)}`)
   setFlag('--no-allocation-site-pretenuring')
   setHeapGrowth()
   new PerformanceObserver(list => {
@@ -44,9 +46,11 @@ function oldGenerationBytes(): number {
  * Returns by how many percent the old generation may grow until it is collected again.
  *
  * @param liveBytes its size after a collection
+ * @param limitBytes the limit of the whole heap, at which the process ends
  * @returns the value of V8's flag `--heap-growing-percent`, whose 0 lets V8 choose
  */
-export function heapGrowthPercent(liveBytes: number): number {
-  const percent = Math.min(growthPercentMax, Math.ceil(100 * growthBytesMin / liveBytes))
+export function heapGrowthPercent(liveBytes: number, limitBytes: number): number {
+  const bytes = Math.min(growthBytes, growthOfLimit * limitBytes)
+  const percent = Math.min(growthPercentMax, Math.ceil(100 * bytes / liveBytes))
   return percent < growthPercentMin ? 0 : percent
 }

@@ -139,24 +139,27 @@ export function decodeNextPrefix(bytes: Uint8Array | undefined): number {
   return Number(Buffer.from(bytes.subarray(sealBytes)).toString())
 }
 
-/** The bytes before the value of a row: 32 bits of a checksum and a flag, seven bits in each byte. */
+/** The bytes before the value of a row have seven bits each: 32 bits of a checksum, and a number of three bits. */
 const rowHeadBytes = 5
 const rowHeadBits = 7
 const rowHeadMask = 0x7f
-/** In the last byte of the head, whose four lowest bits belong to the checksum: the value was not UTF-8. */
-const transcodedFlag = 0x10
+/** Where the number of transcoded bytes begins in the last byte of the head, behind four bits of the checksum. */
+const transcodedShift = 4
+/** The greatest number: all bytes of the value are transcoded. */
+const allTranscoded = 7
 
 /**
  * Returns the record of a row: its value, with a checksum over the place and the value. So a row that is read under
  * another key than it was written with is known to be damaged.
  *
- * The record is UTF-8 (`IterateOptions.text`). In a value that is not, each byte becomes the character with its number.
+ * The record is UTF-8 (`IterateOptions.text`). In a value that is not, bytes at the beginning are transcoded: each
+ * becomes the character with its number. The value of a long key has one or two such bytes (`encodeViewRow`).
  */
 export function encodeRow(place: string, value: Uint8Array): Uint8Array {
-  const isText = isUtf8(value)
-  const stored = isText ? value : Buffer.from(asBuffer(value).toString('latin1'))
+  const transcoded = transcodedBytes(value)
+  const stored = transcoded === 0 ? value : transcode(asBuffer(value), transcoded)
   const record = Buffer.allocUnsafe(rowHeadBytes + stored.length)
-  writeRowHead(record, rowChecksum(place, stored, isText), isText)
+  writeRowHead(record, place, stored, transcoded)
   record.set(stored, rowHeadBytes)
   return record
 }
@@ -164,27 +167,42 @@ export function encodeRow(place: string, value: Uint8Array): Uint8Array {
 /** @throws DamagedRecordError */
 export function decodeRow(place: string, record: Uint8Array): Uint8Array {
   const stored = asBuffer(record).subarray(rowHeadBytes)
-  const isText = (record[rowHeadBytes - 1]! & transcodedFlag) === 0
-  writeRowHead(expectedHead, rowChecksum(place, stored, isText), isText)
+  const transcoded = record[rowHeadBytes - 1]! >> transcodedShift
+  writeRowHead(expectedHead, place, stored, transcoded)
   for (let at = 0; at < rowHeadBytes; at++) {
     if (record[at] !== expectedHead[at]) throw new DamagedRecordError('a row of an index is damaged')
   }
-  return isText ? stored : Buffer.from(stored.toString(), 'latin1')
+  return transcoded === 0 ? stored : transcodeBack(stored, transcoded)
+}
+
+/** Returns the number of bytes at the beginning of a value without which it is UTF-8, or `allTranscoded`. */
+function transcodedBytes(value: Uint8Array): number {
+  let count = 0
+  while (count < allTranscoded && !isUtf8(value.subarray(count))) count++
+  return count
+}
+
+function transcode(value: Buffer, transcoded: number): Uint8Array {
+  if (transcoded === allTranscoded) return Buffer.from(value.toString('latin1'))
+  return Buffer.concat([Buffer.from(value.toString('latin1', 0, transcoded)), value.subarray(transcoded)])
+}
+
+function transcodeBack(stored: Buffer, transcoded: number): Uint8Array {
+  if (transcoded === allTranscoded) return Buffer.from(stored.toString(), 'latin1')
+  let end = 0
+  for (let count = 0; count < transcoded; count++) end += stored[end]! < 0x80 ? 1 : 2
+  return Buffer.concat([Buffer.from(stored.toString('utf8', 0, end), 'latin1'), stored.subarray(end)])
 }
 
 const expectedHead = new Uint8Array(rowHeadBytes)
 
-function rowChecksum(place: string, stored: Uint8Array, isText: boolean): number {
-  return crc32(stored, crc32(place, Number(isText)))
-}
-
-function writeRowHead(target: Uint8Array, checksum: number, isText: boolean): void {
-  let rest = checksum
+function writeRowHead(target: Uint8Array, place: string, stored: Uint8Array, transcoded: number): void {
+  let rest = crc32(stored, crc32(place, transcoded))
   for (let at = 0; at < rowHeadBytes; at++) {
     target[at] = rest & rowHeadMask
     rest >>>= rowHeadBits
   }
-  if (!isText) target[rowHeadBytes - 1]! |= transcodedFlag
+  target[rowHeadBytes - 1]! |= transcoded << transcodedShift
 }
 
 /** Returns the bytes of a sealed record, such as a row's value. */
