@@ -317,12 +317,11 @@ function openIterator(
   snapshot?: ClassicSnapshot,
 ): StoreIterator {
   // A text costs classic-level 0.5 us, and a Buffer 1.9. Without values, it returns an empty one for each entry.
-  const asText = text || !values
-  const encoding = asText ? { valueEncoding: 'utf8' } : {}
+  const encoding = text || !values ? { valueEncoding: 'utf8' } : {}
   const read = { gte, lt, reverse, limit, values, highWaterMarkBytes: pageBytesMax, ...encoding }
-  const iterator = db.iterator(snapshot === undefined ? read : { ...read, snapshot })
-  if (!values) return new LevelStoreIterator(iterator, () => emptyBytes)
-  return new LevelStoreIterator(iterator, text ? value => Buffer.from(value as unknown as string) : undefined)
+  const ofText = (value: Uint8Array): Uint8Array => Buffer.from(value as unknown as string)
+  const bytesOf = !values ? () => emptyBytes : text ? ofText : undefined
+  return new LevelStoreIterator(db.iterator(snapshot === undefined ? read : { ...read, snapshot }), bytesOf)
 }
 
 class LevelStoreSnapshot implements StoreSnapshot {

@@ -132,9 +132,7 @@ export interface IterateOptions {
   readonly reverse?: boolean
   readonly limit?: number
   readonly values?: boolean
-  /**
-   * Whether all values are UTF-8, which makes it cheaper to read them. Another value is returned with other bytes.
-   */
+  /** Whether all values are UTF-8, which makes it cheaper to read them. Others are returned with other bytes. */
   readonly text?: boolean
 }
 
