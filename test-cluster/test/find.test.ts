@@ -114,15 +114,16 @@ describe('queries of random documents', function () {
     name: string, docs: readonly Json[], query: Json, fields: readonly string[], direction: string,
   ): Promise<void> {
     const sort = (by: readonly string[]): readonly Json[] => by.map(field => ({ [field]: direction }))
-    // The query may use the index that ends with `_id`, which has equal rows in the order of texts, not of bytes.
-    const expected = (by: readonly string[]): readonly unknown[] =>
-      [orderOfIds, orderOf].map(ofEqual => idsOf(sorted(docs, query, by, direction, ofEqual)))
+    // The query may use the index that ends with `_id`, which has equal rows in the order of texts, not of bytes. Rows
+    // with equal keys may have different values, such as one text in two normalization forms.
+    const orders = (by: readonly string[]): readonly (readonly Json[])[] =>
+      [orderOfIds, orderOf].map(ofEqual => sorted(docs, query, by, direction, ofEqual))
+    const expected = (by: readonly string[]): readonly unknown[] => orders(by).map(idsOf)
     const byIndex = await pages(name, { selector: query, sort: sort(fields), limit: 9 })
     expect(expected(fields), 'by an index').to.deep.include(idsOf(byIndex))
     const shown = await found(name, { selector: query, sort: sort(fields), fields })
     const values = (all: readonly Json[]): readonly unknown[] => all.map(each => valuesOf(each, fields))
-    const inOrder = sorted(docs, query, fields, direction, orderOfIds)
-    expect(values(shown.docs), 'the fields of the index').to.deep.equal(values(inOrder))
+    expect(orders(fields).map(values), 'the fields of the index').to.deep.include(values(shown.docs))
     const others = fields.toReversed()
     const inMemory = await pages(name, { selector: query, sort: sort(others), sort_in_memory: true, limit: 9 })
     expect(expected(others), 'in memory').to.deep.include(idsOf(inMemory))
