@@ -4,6 +4,15 @@ import type { Clock } from './clock.ts'
 const defaultSliceMs = 8
 /** The same for work in the background. */
 const backgroundSliceMs = 1
+/** Work in the background then leaves to other work this many times what its last slice took. */
+const backgroundRest = 3
+/** When the event loop was away for fewer milliseconds than this, there was no other work. */
+const quietMs = 0.1
+/**
+ * A slice that began after a rest adds two to a counter, and one that began because there was no other work takes one
+ * from it. The counter stays between zero and twice this number, and above this number there is much other work.
+ */
+const busyAbove = 10
 
 /**
  * Divides long work of one node into slices, so that heartbeats, consensus and other requests are served in between.
@@ -13,25 +22,41 @@ const backgroundSliceMs = 1
 export class Turns {
   readonly #clock: Clock
   readonly #sliceMs: number
+  readonly #rest: number
   #background: Turns | undefined
   readonly #waiting: (() => void)[] = []
   /** The monotonic time at which the slice of this turn ends; undefined when this turn has no slice yet. */
   #sliceEnd: number | undefined
+  /** When the last slice began, and when its work was last seen. */
+  #begunAt = 0
+  #usedUntil = 0
+  /** When the event loop last came back to this object. */
+  #seenAt = -Infinity
+  /** How many slices had to rest lately (`busyAbove`). */
+  #busy = 0
 
-  /** @param sliceMs milliseconds of a slice */
-  constructor(clock: Clock, sliceMs = defaultSliceMs) {
+  /**
+   * @param sliceMs milliseconds of a slice
+   * @param rest a slice begins only after other work has taken this many times what the slice before took, or when
+   * there is no other work
+   */
+  constructor(clock: Clock, sliceMs = defaultSliceMs, rest = 0) {
     this.#clock = clock
     this.#sliceMs = sliceMs
+    this.#rest = rest
   }
 
   /**
-   * The turns of work that must not delay requests, such as builds of indexes. Together it takes about one short slice
-   * per turn of the event loop: nearly all time while nothing else happens, and a small share, but never nothing, while
-   * many requests are served.
+   * The turns of work that must not delay requests, such as builds of indexes. Its slices are short, and pauses follow
+   * them while there is other work. Together it takes nearly all time while nothing else happens, and about a quarter,
+   * but never nothing, while many requests are served.
    */
   get background(): Turns {
-    return this.#background ??= new Turns(this.#clock, backgroundSliceMs)
+    return this.#background ??= new Turns(this.#clock, backgroundSliceMs, backgroundRest)
   }
+
+  /** Whether other work has lately taken most of the time of the event loop while callers of this object waited. */
+  get isBusy(): boolean { return this.#busy > busyAbove }
 
   /**
    * Returns true when the slice of this turn is used up; the caller should then await `next`. Call it between small
@@ -40,10 +65,12 @@ export class Turns {
   due(): boolean {
     const now = this.#clock.monotonic()
     if (this.#sliceEnd === undefined) {
-      this.#sliceEnd = now + this.#sliceMs
+      if (!this.#isRested(now)) return true
+      this.#begin(now)
       this.#clock.setImmediate(() => { this.#sliceEnd = undefined })
     }
-    return now >= this.#sliceEnd
+    this.#usedUntil = this.#seenAt = now
+    return now >= this.#sliceEnd!
   }
 
   /** Resolves in a later turn of the event loop, after the callers that waited earlier. */
@@ -78,9 +105,26 @@ export class Turns {
     return results
   }
 
+  #isRested(now: number): boolean {
+    return now - this.#usedUntil >= this.#rest * (this.#usedUntil - this.#begunAt)
+  }
+
+  #begin(now: number): void {
+    this.#begunAt = this.#usedUntil = now
+    this.#sliceEnd = now + this.#sliceMs
+  }
+
   #await(): void {
     this.#clock.setImmediate(() => {
-      this.#sliceEnd = this.#clock.monotonic() + this.#sliceMs
+      const now = this.#clock.monotonic()
+      const isQuiet = now - this.#seenAt < quietMs
+      this.#seenAt = now
+      if (!isQuiet && !this.#isRested(now)) {
+        this.#sliceEnd = undefined
+        return this.#await()
+      }
+      this.#busy = isQuiet ? Math.max(0, this.#busy - 1) : Math.min(2 * busyAbove, this.#busy + 2)
+      this.#begin(now)
       const resume = this.#waiting.shift()
       if (this.#waiting.length > 0) this.#await()
       // The slice ends with this turn, whether or not it was used up.

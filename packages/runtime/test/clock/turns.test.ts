@@ -70,6 +70,22 @@ describe('turns', () => {
     expect(await background).to.equal(100)
   })
 
+  it('leave most of the time to requests while work in the background waits', async () => {
+    const log: string[] = []
+    let ended = false
+    const background = turns.background.run(work(300, log, 'background')).then(() => { ended = true })
+    // In each turn of the event loop, requests need half a millisecond.
+    for (let turn = 0; turn < 400; turn++) {
+      clock.workedMs += 0.5
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+    const during = log.length
+    expect(during).to.be.within(40, 80)
+    expect([ended, turns.background.isBusy, turns.isBusy]).to.deep.equal([false, true, false])
+    await background
+    expect([log.length, turns.background.isBusy]).to.deep.equal([300, false])
+  })
+
   it('cost no turn while there is little to do', async () => {
     let turned = false
     setImmediate(() => { turned = true })

@@ -9,7 +9,10 @@ const slowBuildsMax = 64
 const buildsWaitingMax = 1000
 /** Milliseconds without progress after which a build is slow, for instance because a map function does not end. */
 export const slowBuildMs = 3000
-/** Milliseconds after which a build gives its place to one that waits. */
+/**
+ * Milliseconds after which a build gives its place to one that waits. It is long then, and while requests keep the node
+ * busy, one long build runs at a time: what several of them hold in memory would prolong each collection of garbage.
+ */
 export const buildSliceMs = 250
 /**
  * The number of builds that have given their place away and wait for another one. Each holds a scan and up to about
@@ -23,7 +26,10 @@ export interface BuildTurn {
   readonly wasSlow: boolean
   /** Call this when the build has written changes. */
   progressed(): void
-  /** Call this after progress. Resolves when the build may go on: at once, unless its time is up and others wait. */
+  /**
+   * Call this after progress. Resolves when the build may go on: at once, unless its time is up and others wait or the
+   * node is busy.
+   */
   giveWay(): Promise<void>
   /** Call this once, when the build has ended. */
   leave(): void
@@ -60,18 +66,23 @@ interface Lane {
  */
 export class BuildQueue {
   readonly #clock: Clock
+  readonly #isBusy: () => boolean
   readonly #waitingMax: number
   readonly #pausedMax: number
   readonly #normal: Lane
   readonly #slow: Lane
   /** Slow turns that count as normal, because there are too many slow ones. */
   readonly #overdue = new Set<Turn>()
+  /** Normal turns of builds that have used up their time once. */
+  readonly #long = new Set<Turn>()
 
+  /** @param isBusy whether requests leave little time to builds */
   constructor(
-    clock: Clock, runningMax = buildsRunningMax, waitingMax = buildsWaitingMax, slowMax = slowBuildsMax,
-    pausedMax = buildsPausedMax,
+    clock: Clock, isBusy = (): boolean => false, runningMax = buildsRunningMax, waitingMax = buildsWaitingMax,
+    slowMax = slowBuildsMax, pausedMax = buildsPausedMax,
   ) {
     this.#clock = clock
+    this.#isBusy = isBusy
     this.#waitingMax = waitingMax
     this.#pausedMax = pausedMax
     this.#normal = newLane(runningMax)
@@ -129,19 +140,23 @@ export class BuildQueue {
   #free(turn: Turn): void {
     turn.timer?.cancel()
     this.#overdue.delete(turn)
+    this.#long.delete(turn)
     turn.lane.running--
     this.#fill()
   }
 
   async #giveWay(turn: Turn, signal: AbortSignal): Promise<void> {
     const { lane } = turn
+    if (lane !== this.#normal || this.#clock.monotonic() - turn.placedAt < buildSliceMs) return
+    this.#long.add(turn)
     const isWanted = lane.waiting.size + lane.paused.size > 0
-    if (lane !== this.#normal || !isWanted || this.#clock.monotonic() - turn.placedAt < buildSliceMs) return
+    if (!isWanted && !(this.#isBusy() && this.#long.size > 1)) return
     await new Promise<void>(resolve => {
       const proceed = (): void => {
         signal.removeEventListener('abort', proceed)
         lane.paused.delete(proceed)
         lane.running++
+        this.#long.add(turn)
         turn.placedAt = this.#clock.monotonic()
         this.#watch(turn)
         resolve()
@@ -167,6 +182,7 @@ export class BuildQueue {
   }
 
   #move(turn: Turn, lane: Lane): void {
+    this.#long.delete(turn)
     turn.lane.running--
     turn.lane = lane
     lane.running++
@@ -190,7 +206,7 @@ export class BuildQueue {
 
   /** Takes the next build of those that wait to begin and of those that wait to continue, alternately. */
   #next(lane: Lane): (() => void) | undefined {
-    const [continues] = lane.paused
+    const [continues] = this.#long.size > 0 && this.#isBusy() ? [] : lane.paused
     const [begins] = lane.paused.size > this.#pausedMax ? [] : lane.waiting
     const next = lane.hasContinued ? begins ?? continues : continues ?? begins
     if (next === undefined) return undefined

@@ -69,7 +69,7 @@ export class IndexHost {
 
   constructor(parts: IndexHostParts) {
     this.#parts = parts
-    this.#queue = new BuildQueue(parts.clock)
+    this.#queue = new BuildQueue(parts.clock, () => parts.turns.background.isBusy)
     this.#reports = new IndexReports(parts)
     const builds = parts.metrics.gauge('sectional_index_builds', 'Builds of indexes, by state.', ['state'])
     this.#damaged = parts.metrics.counter('sectional_index_damaged_total',

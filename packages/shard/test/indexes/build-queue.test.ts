@@ -6,9 +6,11 @@ describe('the queue of builds', () => {
   const signal = new AbortController().signal
   let clock: ManualClock
   let queue: BuildQueue
+  let isBusy: boolean
   beforeEach(() => {
     clock = new ManualClock()
-    queue = new BuildQueue(clock, 2, 10, 3)
+    isBusy = false
+    queue = new BuildQueue(clock, () => isBusy, 2, 10, 3)
   })
 
   /** Requests turns, and returns those that have begun. */
@@ -136,7 +138,7 @@ describe('the queue of builds', () => {
     })
 
     it('lets builds that continue and builds that begin take turns', async () => {
-      queue = new BuildQueue(clock, 1)
+      queue = new BuildQueue(clock, () => isBusy, 1)
       const turns = request(4)
       await clock.advance(0)
       const order: number[] = []
@@ -155,8 +157,46 @@ describe('the queue of builds', () => {
       expect(order.slice(0, 8)).to.deep.equal([0, 1, 0, 2, 1, 3, 0, 2])
     })
 
+    it('lets one of them run at a time while the node is busy, beside those that are not long', async () => {
+      queue = new BuildQueue(clock, () => isBusy, 4)
+      const long = await begun(3)
+      isBusy = true
+      const going = await slice(long)
+      expect([going.size, queue.running, queue.waiting]).to.deep.equal([1, 1, 2])
+      const short = request(3)
+      await clock.advance(0)
+      expect([short.length, queue.running]).to.deep.equal([3, 4])
+      short[0]!.leave()
+      await clock.advance(0)
+      expect([going.size, queue.running]).to.deep.equal([1, 3])
+      const [first] = going
+      first!.leave()
+      await clock.advance(0)
+      expect([going.size, queue.running]).to.deep.equal([2, 3])
+    })
+
+    it('lets all of them go on when the node is busy no more', async () => {
+      queue = new BuildQueue(clock, () => isBusy, 3)
+      const long = await begun(3)
+      isBusy = true
+      const [first] = await slice(long)
+      isBusy = false
+      const going = await slice([first!])
+      expect([going.size, queue.running, queue.waiting]).to.deep.equal([1, 3, 0])
+    })
+
+    it('lets another one go on in place of one that makes no progress while the node is busy', async () => {
+      queue = new BuildQueue(clock, () => isBusy, 3)
+      const long = await begun(2)
+      isBusy = true
+      const going = await slice(long)
+      expect(going.size).to.equal(1)
+      await clock.advance(slowBuildMs)
+      expect(going.size).to.equal(2)
+    })
+
     it('lets no further build begin when too many wait to continue', async () => {
-      queue = new BuildQueue(clock, 1, 10, 3, 1)
+      queue = new BuildQueue(clock, () => isBusy, 1, 10, 3, 1)
       const turns = request(3)
       await clock.advance(0)
       const firstGoes = await slice([turns[0]!])
@@ -167,7 +207,7 @@ describe('the queue of builds', () => {
 
     it('ends the wait of a build that is cancelled', async () => {
       const ended = new AbortController()
-      queue = new BuildQueue(clock, 1)
+      queue = new BuildQueue(clock, () => isBusy, 1)
       const long = await queue.enter(ended.signal, false)
       const short = request(1)
       const going = await slice([long])
@@ -180,7 +220,7 @@ describe('the queue of builds', () => {
     })
 
     it('gives no further place to a build that is cancelled after it has gone on', async () => {
-      queue = new BuildQueue(clock, 1)
+      queue = new BuildQueue(clock, () => isBusy, 1)
       const ended = new AbortController()
       const long = await queue.enter(ended.signal, false)
       const short = request(1)
@@ -194,7 +234,7 @@ describe('the queue of builds', () => {
     })
 
     it('lets a build that was cancelled before go on at once', async () => {
-      queue = new BuildQueue(clock, 1)
+      queue = new BuildQueue(clock, () => isBusy, 1)
       const ended = new AbortController()
       const long = await queue.enter(ended.signal, false)
       const short = request(2)

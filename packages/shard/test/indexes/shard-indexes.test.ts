@@ -205,7 +205,7 @@ describe('the indexes of a replica', () => {
         yield* world.replica.scanChanges(...parameters)
       },
     } as unknown as ChangeReplica
-    await world.start(new BuildQueue(new RealClock(), 1, 1), replica)
+    await world.start(new BuildQueue(new RealClock(), undefined, 1, 1), replica)
     await world.write('a')
     const builds = [world.build(), world.build(other)]
     await setImmediate()
@@ -236,7 +236,7 @@ describe('the indexes of a replica', () => {
         for await (const page of world.replica.scanChanges(...parameters)) for (const row of page) yield [row]
       },
     } as unknown as ChangeReplica
-    await world.start(new BuildQueue(clock, 1), replica)
+    await world.start(new BuildQueue(clock, undefined, 1), replica)
     await world.write('a', 'b', 'c', 'd')
     const builds = await Promise.all([world.build(), world.build(other)])
     expect(mapped.join('')).to.equal('xyyyyxxx')
@@ -245,7 +245,7 @@ describe('the indexes of a replica', () => {
   })
 
   it('end their builds when they are closed, also those that wait', async () => {
-    const world = await new World().start(new BuildQueue(new RealClock(), 1, 1))
+    const world = await new World().start(new BuildQueue(new RealClock(), undefined, 1, 1))
     await world.write('a')
     const builds = [world.build(), world.build(other)].map(build => build.catch((error: unknown) => error))
     await setImmediate()
