@@ -13,6 +13,8 @@ const quietMs = 0.1
  * from it. The counter stays between zero and twice this number, and above this number there is much other work.
  */
 const busyAbove = 10
+/** The counter is valid for this many milliseconds after a rest, because it does not change while no caller waits. */
+const busyMs = 200
 
 /**
  * Divides long work of one node into slices, so that heartbeats, consensus and other requests are served in between.
@@ -32,8 +34,9 @@ export class Turns {
   #usedUntil = 0
   /** When the event loop last came back to this object. */
   #seenAt = -Infinity
-  /** How many slices had to rest lately (`busyAbove`). */
+  /** How many slices had to rest lately (`busyAbove`), and when the last of them began. */
   #busy = 0
+  #restedAt = -Infinity
 
   /**
    * @param sliceMs milliseconds of a slice
@@ -56,7 +59,9 @@ export class Turns {
   }
 
   /** Whether other work has lately taken most of the time of the event loop while callers of this object waited. */
-  get isBusy(): boolean { return this.#busy > busyAbove }
+  get isBusy(): boolean {
+    return this.#busy > busyAbove && this.#clock.monotonic() - this.#restedAt < busyMs
+  }
 
   /**
    * Returns true when the slice of this turn is used up; the caller should then await `next`. Call it between small
@@ -69,8 +74,11 @@ export class Turns {
       this.#begin(now)
       this.#clock.setImmediate(() => { this.#sliceEnd = undefined })
     }
-    this.#usedUntil = this.#seenAt = now
-    return now >= this.#sliceEnd!
+    const end = this.#sliceEnd!
+    this.#seenAt = now
+    // What is behind the end may have been other work, or a pause of the process.
+    this.#usedUntil = Math.min(now, end)
+    return now >= end
   }
 
   /** Resolves in a later turn of the event loop, after the callers that waited earlier. */
@@ -123,6 +131,7 @@ export class Turns {
         this.#sliceEnd = undefined
         return this.#await()
       }
+      if (!isQuiet) this.#restedAt = now
       this.#busy = isQuiet ? Math.max(0, this.#busy - 1) : Math.min(2 * busyAbove, this.#busy + 2)
       this.#begin(now)
       const resume = this.#waiting.shift()

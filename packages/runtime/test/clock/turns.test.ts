@@ -86,6 +86,34 @@ describe('turns', () => {
     expect([log.length, turns.background.isBusy]).to.deep.equal([300, false])
   })
 
+  it('rest no longer after the process has stood still', async () => {
+    let worked = 0
+    const background = turns.background.run((function* () {
+      for (; worked < 20; worked++) {
+        clock.workedMs += worked === 10 ? 10_000 : 0.5
+        yield
+      }
+    })())
+    for (let turn = 0; turn < 150; turn++) {
+      clock.workedMs += 0.5
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+    expect(worked).to.equal(20)
+    await background
+  })
+
+  it('are not busy for longer than a moment after the last work in the background', async () => {
+    const background = turns.background.run(work(30))
+    for (let turn = 0; turn < 300; turn++) {
+      clock.workedMs += 0.5
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+    await background
+    expect(turns.background.isBusy).to.equal(true)
+    clock.workedMs += 1000
+    expect(turns.background.isBusy).to.equal(false)
+  })
+
   it('cost no turn while there is little to do', async () => {
     let turned = false
     setImmediate(() => { turned = true })

@@ -73,7 +73,7 @@ export class BuildQueue {
   readonly #slow: Lane
   /** Slow turns that count as normal, because there are too many slow ones. */
   readonly #overdue = new Set<Turn>()
-  /** Normal turns of builds that have used up their time once. */
+  /** Normal turns of builds that have used up their time once and make progress. */
   readonly #long = new Set<Turn>()
 
   /** @param isBusy whether requests leave little time to builds */
@@ -176,6 +176,7 @@ export class BuildQueue {
     turn.timer = this.#clock.setTimer(slowBuildMs, () => {
       turn.wasSlow = true
       if (turn.lane === this.#slow) return
+      this.#long.delete(turn)
       this.#overdue.add(turn)
       this.#fill()
     })

@@ -195,6 +195,16 @@ describe('the queue of builds', () => {
       expect(going.size).to.equal(2)
     })
 
+    it('does so also when there are too many slow ones', async () => {
+      queue = new BuildQueue(clock, () => isBusy, 3, 10, 1)
+      request(1, true)
+      const long = await begun(2)
+      isBusy = true
+      const going = await slice(long)
+      await clock.advance(slowBuildMs)
+      expect([going.size, queue.running]).to.deep.equal([2, 3])
+    })
+
     it('lets no further build begin when too many wait to continue', async () => {
       queue = new BuildQueue(clock, () => isBusy, 1, 10, 3, 1)
       const turns = request(3)
