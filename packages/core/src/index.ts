@@ -1,5 +1,8 @@
 export * from './contracts/shard-replica.ts'
-export type { ImmediateAnswer, ImmediateIndexReads, RowSequence } from './contracts/immediate-index-reads.ts'
+export { scanTogether } from './contracts/immediate-index-reads.ts'
+export type {
+  ImmediateAnswer, ImmediateIndexReads, ImmediateScan, RowSequence,
+} from './contracts/immediate-index-reads.ts'
 export * from './contracts/index-replica.ts'
 export { deriveVerbs, mapVerbs } from './contracts/verb-table.ts'
 export type { NamedVerb, Verb, VerbNames, VerbsOf, VerbTable } from './contracts/verb-table.ts'

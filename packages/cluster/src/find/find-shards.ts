@@ -76,7 +76,7 @@ async function findInIndexes(
       ...tested, source: { kind: 'index', index, through, ranges: read, ...filter },
       ...(last && { after: placeOf(last) }), ...(left !== undefined && { limit: left }),
     }, call),
-    immediate: () => undefined,
+    immediate: indexes => indexes.map(() => undefined),
     countOf: matchesOf,
     failsWith: tooSlow,
   }, context)

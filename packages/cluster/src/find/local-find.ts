@@ -3,7 +3,7 @@
  * documents of the rows that come first are read. If each of `q` shards found the matches that the answer may need, all
  * of them together would read `q` times as many documents.
  */
-import { scanOrder } from '@sectional/core'
+import { scanOrder, scanTogether } from '@sectional/core'
 import type {
   FoundDocument, IndexRow, ReplicaCheckpoint, RowRange, RowSequence, ScannedPlace,
 } from '@sectional/core'
@@ -88,7 +88,7 @@ async function candidateRows(
   }
   const { inMemory, answers, close } = await openShards<ScannedPlace, IndexRow>(scope, places, query, {
     call: (indexes, read, call) => indexes.scanIndex(read, call),
-    immediate: (indexes, read) => indexes.scanIndex(read),
+    immediate: scanTogether,
   }, context)
   try {
     if (answers.some(({ node }) => node !== scope.access.node)) return undefined

@@ -1,4 +1,4 @@
-import type { ImmediateAnswer, IndexRead, RowSequence } from '@sectional/core'
+import type { ImmediateAnswer, ImmediateIndexReads, IndexRead, RowSequence } from '@sectional/core'
 import type { ShardPlace } from '../replicas/replica-access.ts'
 import type { ReadIndex, ShardRead, ShardRows } from './shard-read.ts'
 import type { ViewScope } from './view-scope.ts'
@@ -10,25 +10,36 @@ export interface ImmediateRead<Place> extends Pick<ShardRead<Place, never>, 'upd
 }
 
 /**
- * Reads one shard from the memory of this node, if the shard is read here and the answer is there. The answer is the
- * one that a call would give: the replica has every write that the query must contain, and its index has them, too.
+ * Reads shards from the memory of this node: those that are read here and whose answer is there. The answer is the one
+ * that a call would give: the replica has every write that the query must contain, and its index has them, too.
+ *
+ * @returns the rows of each shard, or undefined for a shard that takes a call
  */
 export function immediateRows<Place, Row extends Place>(
-  scope: ViewScope, place: ShardPlace, { request, update, newest }: ImmediateRead<Place>,
+  scope: ViewScope, places: readonly ShardPlace[], read: ImmediateRead<Place>,
   { immediate }: Pick<ReadIndex<Place, Row>, 'immediate'>,
-): ImmediateRows<Row> | undefined {
-  const { access, indexes, newestReaders, unconfirmed } = scope
-  const { index } = request
+): readonly (ImmediateRows<Row> | undefined)[] {
+  const { access, newestReaders } = scope
+  const answers = immediate(places.map(place => readableIndexes(scope, place, read)), read.request)
+  return places.map((place, at) => {
+    const answer = answers[at]
+    if (answer === undefined) return undefined
+    if (read.update) newestReaders.answered(place.id, read.request.index, access.node, true)
+    return new ImmediateRows(place, access.node, answer)
+  })
+}
+
+/** Returns the indexes of a shard on this node if the query may read them without a call. */
+function readableIndexes<Place>(
+  { access, indexes, newestReaders, unconfirmed }: ViewScope, place: ShardPlace,
+  { request: { index }, update, newest }: ImmediateRead<Place>,
+): ImmediateIndexReads | undefined {
   // The build of a query with `lazy` begins when its answer is closed, which takes a call.
   if (update === 'lazy' || !access.readsLocally(access.now(place))) return undefined
-  if (update ? unconfirmed.isBehind(place.id, access.node, newest) : newestReaders.nodeOf(place.id, index)) {
-    return undefined
-  }
-  const memory = indexes.immediate?.(place.id)
-  const answer = memory && immediate(memory, request)
-  if (answer === undefined) return undefined
-  if (update) newestReaders.answered(place.id, index, access.node, true)
-  return new ImmediateRows(place, access.node, answer)
+  const isElsewhere = update
+    ? unconfirmed.isBehind(place.id, access.node, newest)
+    : newestReaders.nodeOf(place.id, index) !== undefined
+  return isElsewhere ? undefined : indexes.immediate?.(place.id)
 }
 
 /** Rows that are all there. */

@@ -10,8 +10,10 @@ export interface ReadIndex<Place, Row> {
   readonly call: (
     indexes: IndexReplica, read: IndexRead<Place>, call: CallContext,
   ) => AsyncIterable<readonly (IndexHead | Row)[]>
-  /** The same for a local index that is in memory. */
-  readonly immediate: (indexes: ImmediateIndexReads, read: IndexRead<Place>) => ImmediateAnswer<Row> | undefined
+  /** The same for the local indexes of several shards that are in memory. Undefined for one gives undefined. */
+  readonly immediate: (
+    indexes: readonly (ImmediateIndexReads | undefined)[], read: IndexRead<Place>,
+  ) => readonly (ImmediateAnswer<Row> | undefined)[]
   /** Returns by how many the rows of a page reduce the limit. Absent: by one for each row. */
   readonly countOf?: (rows: readonly Row[]) => number
   /** An error with this code ends the query, because every replica would answer with it. */

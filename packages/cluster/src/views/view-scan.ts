@@ -1,4 +1,4 @@
-import { scanOrder } from '@sectional/core'
+import { scanOrder, scanTogether } from '@sectional/core'
 import type { IndexRow, ScannedPlace } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
@@ -21,7 +21,7 @@ export async function scanView(
   const places = viewPlaces(scope, db, query)
   const shards = await openShards<ScannedPlace, IndexRow>(scope, places, query, {
     call: (indexes, read, call) => indexes.scanIndex(read, call),
-    immediate: (indexes, read) => indexes.scanIndex(read),
+    immediate: scanTogether,
   }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
   const order = { compare: scanOrder(descending), skip: places.length === 1 ? 0 : skip, limit }

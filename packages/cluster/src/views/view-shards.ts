@@ -62,7 +62,7 @@ export async function openShards<Place, Row extends Place>(
   const index = scope.indexIds.of(definition)
   const request: IndexRead<Place> = { index, through: update ? 'newest' : 0, ranges, descending, ...rest }
   const immediate = { request, update, newest }
-  const inMemory = places.map(place => immediateRows(scope, place, immediate, read))
+  const inMemory = immediateRows(scope, places, immediate, read)
   if (inMemory.every(rows => rows !== undefined)) {
     const lists = inMemory.map(({ rows }) => rows)
     return { index, answers: inMemory, inMemory: lists, signal: () => context.signal, close: async () => {} }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { indexId, shardKey } from '@sectional/core'
-import type { ImmediateIndexReads, IndexHead, IndexRow, ShardId } from '@sectional/core'
+import { indexId, scanTogether, shardKey } from '@sectional/core'
+import type { ImmediateAnswer, ImmediateIndexReads, IndexHead, IndexRow, ShardId } from '@sectional/core'
 import { ReplicaAccess } from '../../src/replicas/replica-access.ts'
 import { immediateRows, type ImmediateRead } from '../../src/views/immediate-rows.ts'
 import type { ReadIndex } from '../../src/views/shard-read.ts'
@@ -14,13 +14,27 @@ import { collect, definition, everything, IndexWorld, sumOf, testRows } from './
 const head: IndexHead = {
   kind: 'head', position: { history: 'one', sequence: 1 }, readSequence: 1, version: '1', rowCount: 0, rowsBefore: 0,
 }
-const empty: ImmediateIndexReads = { scanIndex: () => ({ head, rows: [] }), reduceIndex: () => ({ head, rows: [] }) }
+const empty: ImmediateIndexReads = {
+  beginScan: scanOf({ head, rows: [] }), reduceIndex: () => ({ head, rows: [] }),
+}
 const read: ImmediateRead<unknown> = {
   request: { index: indexId(definition), through: 'newest', ranges: [{}], descending: false }, update: true, newest: 0,
 }
 const verb: ReadIndex<unknown, never> = {
   call: () => { throw new Error('not called') },
-  immediate: indexes => indexes.scanIndex({ index: '', through: 0, ranges: [], descending: false }) as never,
+  immediate: indexes => scanTogether(indexes, { index: '', through: 0, ranges: [], descending: false }) as never,
+}
+
+/** Returns a scan whose answer is there when both of its steps were made. */
+function scanOf(answer: ImmediateAnswer<IndexRow>): ImmediateIndexReads['beginScan'] {
+  return () => {
+    const steps: string[] = []
+    return {
+      locate: () => { steps.push('locate') },
+      touch: () => { steps.push('touch') },
+      answer: () => steps.join() === 'locate,touch' ? answer : undefined,
+    }
+  }
 }
 
 function withMemory(scope: ViewScope, immediate: (shard: ShardId) => ImmediateIndexReads | undefined): ViewScope {
@@ -36,7 +50,7 @@ describe('rows from the memory of a node', () => {
     const scope = withMemory(world.viewScope('a'), () => empty)
     const [place] = scope.access.places(world.db)
     const rows = (changed: Partial<ImmediateRead<unknown>> = {}, of = scope): unknown =>
-      immediateRows(of, place!, { ...read, ...changed }, verb)
+      immediateRows(of, [place!], { ...read, ...changed }, verb)[0]
     expect(rows()).to.include({ node: 'a' })
     expect(rows({ update: false })).to.include({ node: 'a' })
     expect(rows({ update: 'lazy' })).to.equal(undefined)
@@ -57,7 +71,7 @@ describe('rows from the memory of a node', () => {
     const health = { reads: inner.readHealth, decisions: inner.decisionHealth }
     const scope = withMemory({ ...inner, access: new ReplicaAccess('a', directory, health) }, () => empty)
     const [place] = scope.access.places(world.db)
-    const rows = (of: typeof place): unknown => immediateRows(scope, of!, read, verb)
+    const rows = (of: typeof place): unknown => immediateRows(scope, [of!], read, verb)[0]
     expect(rows(place)).to.include({ node: 'a' })
     isCatchingUp = true
     expect(rows(place)).to.equal(undefined)
@@ -89,7 +103,7 @@ describe('rows from the memory of a node', () => {
       }
     }
     expect(stored.length).to.be.within(1, ids.length - 1)
-    const memory = { ...empty, scanIndex: () => ({ head: firstHead!, rows: stored }) }
+    const memory = { ...empty, beginScan: scanOf({ head: firstHead!, rows: stored }) }
     world.calls.length = 0
     expect(await answerOf(withMemory(scope, shard => shard === first ? memory : undefined))).to.deep.equal(ids)
     expect(world.calls.filter(({ verb: name }) => name === 'scanIndex').length).to.equal(1)
@@ -120,7 +134,7 @@ describe('rows from the memory of a node', () => {
       const index = world.indexesOn('a', id)
       const [scanned] = await split(index.scanIndex(through, { timeoutMs: 1000 }))
       const [reduced] = await split(index.reduceIndex({ ...through, groupLevel: 'exact' }, { timeoutMs: 1000 }))
-      memories.set(shardKey(id), { scanIndex: () => scanned!, reduceIndex: () => reduced! })
+      memories.set(shardKey(id), { beginScan: scanOf(scanned!), reduceIndex: () => reduced! })
     }
     const inMemory = withMemory(scope, shard => memories.get(shardKey(shard)))
     world.calls.length = 0

@@ -1,13 +1,13 @@
 import type {
-  ImmediateAnswer, ImmediateIndexReads, IndexRead, IndexRow, ReducedGroup, ReduceIndexRequest, ReplicaCheckpoint,
-  ScanIndexRequest,
+  ImmediateAnswer, ImmediateIndexReads, ImmediateScan, IndexRead, IndexRow, ReducedGroup, ReduceIndexRequest,
+  ReplicaCheckpoint, ScanIndexRequest,
 } from '@sectional/core'
 import type { IndexContent } from './index-content.ts'
 import { indexHead } from './index-head.ts'
 import type { StoredState } from './index-records.ts'
 import type { IndexStore } from './index-store.ts'
 import { RowTree } from './row-tree.ts'
-import { scanInMemory } from './run-scan.ts'
+import { beginRunScan, type RunScan } from './run-scan.ts'
 
 export interface ImmediateReadsParts {
   readonly store: IndexStore
@@ -30,17 +30,18 @@ export class ImmediateReads implements ImmediateIndexReads {
     this.#parts = parts
   }
 
-  scanIndex(request: ScanIndexRequest): ImmediateAnswer<IndexRow> | undefined {
+  beginScan(request: ScanIndexRequest): ImmediateScan | undefined {
     const index = this.#settled(request)
     if (index === undefined) return undefined
     const { content, state } = index
     const { height, rowCount, version } = state
-    if (rowCount === 0) return { head: indexHead(content.state, 0), rows: [] }
+    if (rowCount === 0) return new ScanOfNothing(content)
     if (height === 0) return undefined
     try {
       const { store, ranges } = this.#parts.store
       const tree = new RowTree(store, content.keys, height, content.cache.ofVersion(version))
-      return scanInMemory({ tree, state: content.state, request, places: ranges })
+      const scan = beginRunScan({ tree, state: content.state, request, places: ranges })
+      return scan && new ScanInMemory(content, scan)
     } catch (error) {
       // The call that follows meets the same error, and returns it.
       content.noteFailure(error)
@@ -62,5 +63,40 @@ export class ImmediateReads implements ImmediateIndexReads {
     if (now === undefined || content === undefined || state === undefined) return undefined
     const sequence = through === 'newest' ? now.sequence : Math.min(through, now.sequence)
     return state.history === now.history && state.sequence >= sequence ? { content, state } : undefined
+  }
+}
+
+class ScanOfNothing implements ImmediateScan {
+  readonly #content: IndexContent
+
+  constructor(content: IndexContent) {
+    this.#content = content
+  }
+
+  locate(): void {}
+  touch(): void {}
+  answer(): ImmediateAnswer<IndexRow> { return { head: indexHead(this.#content.state, 0), rows: [] } }
+}
+
+class ScanInMemory implements ImmediateScan {
+  readonly #content: IndexContent
+  readonly #scan: RunScan
+
+  constructor(content: IndexContent, scan: RunScan) {
+    this.#content = content
+    this.#scan = scan
+  }
+
+  locate(): void { this.#scan.locate() }
+  touch(): void { this.#scan.touch() }
+
+  answer(): ImmediateAnswer<IndexRow> | undefined {
+    try {
+      return this.#scan.continue() === 'complete' ? this.#scan.answer : undefined
+    } catch (error) {
+      // The call that follows meets the same error, and returns it.
+      this.#content.noteFailure(error)
+      return undefined
+    }
   }
 }

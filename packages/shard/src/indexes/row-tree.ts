@@ -8,15 +8,37 @@ import { RunRows } from './run-rows.ts'
 import { decodePage, entryAt, type PageEntry, type SummaryPage } from './summary-page.ts'
 
 /** A run of rows: the range of one entry of a page of level 1. */
-export interface Run extends PlaceRange {
-  /** The number of rows of the run. */
-  readonly count: number
-  /** The number of rows before the run. */
-  readonly before: number
-  /** Where the pages that lead to the run begin, by level. The root is `path[height]`; `path[0]` is the run itself. */
-  readonly path: readonly string[]
-  /** The entry of the run in its page of level 1. */
+export class Run implements PlaceRange {
   readonly entry: PageEntry
+  readonly #page: SummaryPage
+  readonly #index: number
+  /** The number of rows before the page. */
+  readonly #beforePage: number
+  /** Where the page ends. */
+  readonly #pageEnd: string
+
+  /** @param index of the entry in the page */
+  constructor(page: SummaryPage, index: number, beforePage: number, pageEnd: string) {
+    this.entry = page.entries[index]!
+    this.#page = page
+    this.#index = index
+    this.#beforePage = beforePage
+    this.#pageEnd = pageEnd
+  }
+
+  get from(): string { return this.entry.place }
+  get to(): string { return this.#page.entries[this.#index + 1]?.place ?? this.#pageEnd }
+  /** The number of rows of the run. */
+  get count(): number { return this.entry.count }
+  /** The number of rows before the run. */
+  get before(): number { return this.#beforePage + this.entry.before }
+
+  /** Returns the next run of the same page, or the one before it. */
+  neighbour(isBefore: boolean): Run | undefined {
+    const index = this.#index + (isBefore ? -1 : 1)
+    if (index < 0 || index >= this.#page.entries.length) return undefined
+    return new Run(this.#page, index, this.#beforePage, this.#pageEnd)
+  }
 }
 
 type RunRange = Pick<Run, 'from' | 'to' | 'count'>
@@ -55,7 +77,7 @@ export class RowTree implements RowReader {
   async placeAt(count: number): Promise<string> {
     const run = this.#descend((page, before) => {
       let at = page.entries.length - 1
-      while (at > 0 && before + page.countBefore(at) > count) at--
+      while (at > 0 && before + page.entries[at]!.before > count) at--
       return at
     })
     const rows = await this.rows(run)
@@ -78,7 +100,7 @@ export class RowTree implements RowReader {
       const { first, end } = rows.bounds(range)
       if (first < end) return rows.at(last ? end - 1 : first)
       if (last ? compareUtf8(run.from, range.from) <= 0 : compareUtf8(run.to, range.to) >= 0) return undefined
-      run = last ? this.runBefore(run.from) : this.runAt(run.to)
+      run = this.nextRun(run, last)
     }
   }
 
@@ -93,7 +115,7 @@ export class RowTree implements RowReader {
 
   /** Returns the run in which a row of that place is, or would be. */
   runAt(place: string): Run {
-    return this.#descend(({ entries }) => entryAt(entries, entry => compareUtf8(entry, place) > 0))
+    return this.#descend(page => entryOf(page, place))
   }
 
   /** Like `runAt`, with comparisons that are cheaper. */
@@ -128,6 +150,20 @@ export class RowTree implements RowReader {
     return this.#descend(({ entries }) => entryAt(entries, entry => compareUtf8(entry, place) >= 0))
   }
 
+  /** Returns the run behind another one, or the one before it, which must exist. */
+  nextRun(run: Run, descending: boolean): Run {
+    return run.neighbour(descending) ?? (descending ? this.runBefore(run.from) : this.runAt(run.to))
+  }
+
+  /** Returns where the page of a level begins in which a row of that place is, or would be. */
+  pageAt(level: number, place: string): string {
+    let page = this.page(this.#height, firstPlace)
+    for (let below = this.#height - 1; below >= level; below--) {
+      page = this.#pageBelow(below, page.entries[entryOf(page, place)]!)
+    }
+    return page.entries[0]!.place
+  }
+
   async* #parts(level: number, { from, to }: PlaceRange, range: PlaceRange): AsyncGenerator<RowPart> {
     const { entries } = this.page(level, from)
     const first = entryAt(entries, place => compareUtf8(place, range.from) > 0)
@@ -151,20 +187,21 @@ export class RowTree implements RowReader {
    * @param choose returns the index of the entry in which to continue, given the number of rows before the page
    */
   #descend(choose: (page: SummaryPage, before: number) => number): Run {
-    let to = placesEnd
-    let before = 0
-    const path = new Array<string>(this.#height + 1)
-    path[this.#height] = firstPlace
     let page = this.page(this.#height, firstPlace)
+    let before = 0
+    let end = placesEnd
     for (let level = this.#height - 1; ; level--) {
       const at = choose(page, before)
+      if (level === 0) return new Run(page, at, before, end)
       const entry = page.entries[at]!
-      before += page.countBefore(at)
-      to = page.entries[at + 1]?.place ?? to
-      path[level] = entry.place
-      if (level === 0) return { from: entry.place, to, count: entry.count, before, path, entry }
-      page = this.#cache.below(level, entry) as SummaryPage | undefined ?? this.#readPage(level, entry.place)
+      before += entry.before
+      end = page.entries[at + 1]?.place ?? end
+      page = this.#pageBelow(level, entry)
     }
+  }
+
+  #pageBelow(level: number, entry: PageEntry): SummaryPage {
+    return this.#cache.below(level, entry) as SummaryPage | undefined ?? this.#readPage(level, entry.place)
   }
 
   /** Returns the rows of a run. */
@@ -185,6 +222,11 @@ export class RowTree implements RowReader {
     this.#cache.set(0, run.from, rows, rows.bytes)
     return rows
   }
+}
+
+/** Returns the index of the entry of a page in which a row of that place is, or would be. */
+function entryOf({ entries }: SummaryPage, place: string): number {
+  return entryAt(entries, entry => compareUtf8(entry, place) > 0)
 }
 
 /** Reads all rows of a run. @throws DamagedRecordError when a row is damaged, or it has not as many as it should */

@@ -27,6 +27,8 @@ const wordBytes = 4
  */
 export class RunRows {
   readonly length: number
+  /** The approximate size in memory. */
+  readonly bytes: number
   /** What all places begin with. */
   readonly #start: string
   readonly #bytes: Buffer
@@ -53,6 +55,7 @@ export class RunRows {
     let offset = startBytes + words + (this.#isWide ? 4 : 2) * offsetCount
     // Not in the pool of Node.js: a part of the pool holds the memory of all of it, and may be kept for long.
     this.#bytes = Buffer.allocUnsafeSlow(offset + content)
+    this.bytes = objectBytes + 2 * start.length + this.#bytes.length
     this.#bytes.write(start)
     for (const [at, rest] of rests.entries()) {
       this.#setOffset(at, offset)
@@ -69,9 +72,6 @@ export class RunRows {
     }
     this.#setOffset(2 * length + 1, offset)
   }
-
-  /** The approximate size in memory. */
-  get bytes(): number { return objectBytes + 2 * this.#start.length + this.#bytes.length }
 
   /** @param index from 0, below `length` */
   at(index: number): StoredRow {
@@ -99,6 +99,13 @@ export class RunRows {
     return this.#bytes.subarray(this.#offset(at), this.#offset(at + 1))
   }
 
+  /** Reads what the first comparisons of a search need, so that its memory is on its way to the processor. */
+  touch(): number {
+    const words = this.#startBytes
+    const offsets = words + wordBytes * this.length
+    return this.#bytes[0]! + this.#bytes[(words + offsets) >> 1]! + this.#bytes[offsets]!
+  }
+
   /** Returns the index of the first row of a range, and that of the row behind its last one. */
   bounds({ from, to }: PlaceRange): { readonly first: number; readonly end: number } {
     const first = this.indexOf(new SoughtPlace(from))
@@ -117,31 +124,52 @@ export class RunRows {
    * @param least the least index that is returned. It is tried first: most lookups end where they begin
    */
   indexOf({ bytes }: SoughtPlace, least = 0): number {
-    const start = this.#startBytes
-    const order = compareBytes(bytes, 0, Math.min(bytes.length, start), this.#bytes, 0, start)
+    const order = this.#orderOfStart(bytes)
     if (order !== 0) return order < 0 ? least : this.length
-    const word = readWord(bytes, start)
-    if (least < this.length && this.#isAtOrBehind(least, bytes, word)) return least
+    const word = readWord(bytes, this.#startBytes)
+    if (least < this.length && this.#compare(least, bytes, word) >= 0) return least
     let low = least + 1
     let high = this.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (this.#isAtOrBehind(middle, bytes, word)) high = middle
+      if (this.#compare(middle, bytes, word) >= 0) high = middle
       else low = middle + 1
     }
     return Math.min(low, this.length)
   }
 
+  /** Returns the number of rows at or before a place. */
+  countTo({ bytes }: SoughtPlace): number {
+    const order = this.#orderOfStart(bytes)
+    if (order !== 0) return order < 0 ? 0 : this.length
+    const word = readWord(bytes, this.#startBytes)
+    let low = 0
+    let high = this.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#compare(middle, bytes, word) > 0) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
+  /** Compares a place with `#start`. Returns 0 when it begins with it. */
+  #orderOfStart(place: Buffer): number {
+    const start = this.#startBytes
+    return compareBytes(place, 0, Math.min(place.length, start), this.#bytes, 0, start)
+  }
+
   /**
-   * Returns whether a row is at or behind a place that begins with `#start`.
+   * Compares a row with a place that begins with `#start`.
    *
    * @param word of the place
+   * @returns below 0 when the row is before the place, 0 when it is there, above 0 when it is behind
    */
-  #isAtOrBehind(index: number, place: Buffer, word: number): boolean {
+  #compare(index: number, place: Buffer, word: number): number {
     const start = this.#startBytes
     const own = readWord(this.#bytes, start + wordBytes * index)
-    if (own !== word) return own > word
-    return compareBytes(place, start, place.length, this.#bytes, this.#offset(index), this.#offset(index + 1)) <= 0
+    if (own !== word) return own - word
+    return compareBytes(this.#bytes, this.#offset(index), this.#offset(index + 1), place, start, place.length)
   }
 
   /** Returns the index of the first row that is behind; `length` when there is none. */

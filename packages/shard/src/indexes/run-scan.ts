@@ -23,10 +23,12 @@ export interface ShortScan {
   readonly places: SoughtRanges
 }
 
-/** Returns the answer if all runs are in memory and the scan is short. */
-export function scanInMemory(read: ShortScan): Answer | undefined {
-  const scan = isLong(read) ? undefined : new RunScan(read)
-  return scan?.continue() === 'complete' ? scan.answer : undefined
+/** Begins a scan that is answered if all of its runs are in memory, and it is short. */
+export function beginRunScan(read: ShortScan): RunScan | undefined {
+  if (isLong(read)) return undefined
+  const scan = new RunScan(read)
+  scan.begin()
+  return scan
 }
 
 /** Returns the answer if the scan is short, and reads the runs that are not in memory. */
@@ -52,21 +54,23 @@ function isEverything({ lower, upper }: ScanIndexRequest['ranges'][number]): boo
 }
 
 /** One scan. It stops at each run that is not in memory, and continues when that was read. */
-class RunScan {
+export class RunScan {
   readonly #read: ShortScan
   readonly #places: readonly SoughtRange[]
   readonly #limit: number
   /** The index of the range that is read. */
   #range = 0
-  /** The run that `continue` has returned. */
-  #missing: Run | undefined
+  /** The run with which `continue` begins, which may be one that it has returned. */
+  #next: Run | undefined
   /** The number of runs that were read. */
   #runs = 0
   #bytes = 0
   #rowsBefore = 0
   #rows: ScannedRows | undefined
-  /** The rows of the run that `continue` has returned. */
+  /** The rows of `#next`, when they were found or read. */
   found: RunRows | undefined
+  /** What `touch` has read, so that it is not left out of the compiled code. */
+  touched = 0
 
   constructor(read: ShortScan) {
     this.#read = read
@@ -77,6 +81,27 @@ class RunScan {
   /** The answer of a scan that is complete. */
   get answer(): Answer {
     return { head: indexHead(this.#read.state, this.#rowsBefore), rows: this.#rows ?? [] }
+  }
+
+  /** Finds the run in which the first rows are. */
+  begin(): void {
+    const [range] = this.#places
+    if (range !== undefined) this.#next = this.#firstRun(range)
+  }
+
+  /** Finds the rows of that run if they are in memory. */
+  locate(): void {
+    if (this.#next !== undefined) this.found = this.#read.tree.rowsInMemory(this.#next)
+  }
+
+  /** Reads the memory of these rows (`ImmediateScan`). */
+  touch(): void {
+    if (this.found !== undefined) this.touched = this.found.touch()
+  }
+
+  #firstRun({ from, to }: SoughtRange): Run {
+    const { tree, request: { descending } } = this.#read
+    return tree.runOf(descending ? to : from)
   }
 
   /**
@@ -90,18 +115,18 @@ class RunScan {
       const range = this.#places[this.#range]!
       // The rows before the first range are counted also when it has no rows.
       if (this.#range > 0 && (range.isEmpty || this.#left <= 0)) continue
-      let run = this.#missing ?? tree.runOf(descending ? range.to : range.from)
-      this.#missing = undefined
+      let run = this.#next ?? this.#firstRun(range)
+      this.#next = undefined
       for (;;) {
         const rows = this.found ?? tree.rowsInMemory(run)
-        if (rows === undefined) return this.#missing = run
+        if (rows === undefined) return this.#next = run
         this.found = undefined
         this.#bytes += rows.bytes
         if (++this.#runs > runsMax || this.#bytes > bytesMax) return 'long'
         const isLast = this.#add(range, run, rows)
         if (this.#rows !== undefined && this.#rows.length > rowsMax) return 'long'
         if (isLast || this.#left <= 0) break
-        run = descending ? tree.runBefore(run.from) : tree.runAt(run.to)
+        run = tree.nextRun(run, descending)
       }
     }
     return 'complete'

@@ -49,7 +49,10 @@ export function encodePage(entries: readonly Summary[]): Uint8Array {
 }
 
 /** The summary of a part that may be in memory. */
-export type PageEntry = Summary & LinkedEntry
+export interface PageEntry extends Summary, LinkedEntry {
+  /** The number of rows of the entries before it in its page. */
+  readonly before: number
+}
 
 /** Estimated bytes of memory that an entry takes besides its value and twice its place. */
 const objectBytes = 250
@@ -59,13 +62,9 @@ export class SummaryPage {
   readonly entries: readonly PageEntry[]
   /** The places of all entries but the first one, which never begins behind a place that is looked for in the page. */
   #places: RunRows | undefined
-  /** The number of rows before each entry, counted from the first one. */
-  readonly #before: readonly number[]
 
   constructor(entries: readonly PageEntry[]) {
     this.entries = entries
-    let sum = 0
-    this.#before = entries.map(({ count }) => (sum += count) - count)
   }
 
   /** The approximate size in memory. */
@@ -73,16 +72,10 @@ export class SummaryPage {
     return this.entries.reduce((sum, { place, value }) => sum + 2 * place.length + value.length + objectBytes, 0)
   }
 
-  /** Returns the number of rows of the entries before one. */
-  countBefore(index: number): number {
-    return this.#before[index]!
-  }
-
   /** Returns the index of the last entry that begins at or before a place. */
   indexOf(place: SoughtPlace): number {
     this.#places ??= new RunRows(this.entries.slice(1).map(entry => ({ place: entry.place, value: noValue })))
-    const at = this.#places.indexOf(place)
-    return this.entries[at + 1]?.place === place.text ? at + 1 : at
+    return this.#places.countTo(place)
   }
 }
 
@@ -90,10 +83,12 @@ export function decodePage(bytes: Uint8Array): SummaryPage {
   checkSeal(bytes, 'a page of summaries')
   const reader = new ByteReader(bytes, sealBytes)
   const entries = new Array<PageEntry>(reader.integer())
+  let before = 0
   for (let i = 0; i < entries.length; i++) {
-    entries[i] = {
-      place: reader.text(), count: reader.integer(), value: reader.bytes(reader.integer()), link: undefined,
-    }
+    const place = reader.text()
+    const count = reader.integer()
+    entries[i] = { place, count, before, value: reader.bytes(reader.integer()), link: undefined }
+    before += count
   }
   return new SummaryPage(entries)
 }

@@ -37,7 +37,7 @@ export interface SummaryParts {
 /** The summaries that replace a summary, by its place. The first one has the same place. */
 type Replacements = ReadonlyMap<string, readonly Summary[]>
 
-interface ChangedRun extends Run { readonly changes: readonly RowChange[] }
+interface ChangedRun { readonly run: Run; readonly changes: RowChange[] }
 
 /** Number of runs that are read at the same time. */
 const readsMax = 8
@@ -56,15 +56,15 @@ export async function updateSummaries(
   const tree = new RowTree(source, keys, parts.height, withoutAdding(cache))
   const values = new RowValues(indexer, definition)
   const runs = changedRuns(tree, changes)
-  const runParts = await mapBounded(runs, readsMax, async (run): Promise<readonly RunPart[]> => {
+  const runParts = await mapBounded(runs, readsMax, async ({ run, changes: ofRun }): Promise<readonly RunPart[]> => {
     await turns.pause()
-    const rows = merged((await tree.rows(run)).toArray(), run.changes)
+    const rows = merged((await tree.rows(run)).toArray(), ofRun)
     return dividedRows(rows).map((part, at) => ({ place: at === 0 ? run.from : part[0]!.place, rows: part }))
   })
   const pages = new Map<string, Uint8Array | null>()
   let replaced = await replaceRuns(values, runs, runParts)
   for (let level = 1; ; level++) {
-    const divisions = changedPages(runs, level).map(({ place, below }) => {
+    const divisions = changedPages(tree, level, [...replaced.keys()]).map(({ place, below }) => {
       const { kept, removed } = withoutEmpty(tree.page(level, place).entries.flatMap(entry =>
         below.has(entry.place) ? replaced.get(entry.place)! : [entry]))
       for (const { place: empty } of removed) {
@@ -89,12 +89,12 @@ export async function updateSummaries(
   }
 }
 
-/** Returns the pages of a level above changed runs, each with the places of its changed entries. */
+/** Returns the pages of a level above changed runs or pages, each with the places of its changed entries. */
 function changedPages(
-  runs: readonly Run[], level: number,
+  tree: RowTree, level: number, places: readonly string[],
 ): readonly { readonly place: string; readonly below: ReadonlySet<string> }[] {
-  const groups = Map.groupBy(runs, ({ path }) => path[level]!)
-  return [...groups].map(([place, found]) => ({ place, below: new Set(found.map(({ path }) => path[level - 1]!)) }))
+  const groups = Map.groupBy(places, place => tree.pageAt(level, place))
+  return [...groups].map(([place, below]) => ({ place, below: new Set(below) }))
 }
 
 /** Separates the entries of a page without rows. The first entry is kept, so that it begins where the page does. */
@@ -107,22 +107,23 @@ function withoutEmpty(
 
 /** Groups the changes by the runs in which they are. */
 function changedRuns(tree: RowTree, changes: readonly RowChange[]): readonly ChangedRun[] {
-  const runs: (Run & { readonly changes: RowChange[] })[] = []
+  const runs: ChangedRun[] = []
   for (const change of changes) {
     const last = runs.at(-1)
-    if (last !== undefined && compareUtf8(change.place, last.to) < 0) last.changes.push(change)
-    else runs.push({ ...tree.runAt(change.place), changes: [change] })
+    if (last !== undefined && compareUtf8(change.place, last.run.to) < 0) last.changes.push(change)
+    else runs.push({ run: tree.runAt(change.place), changes: [change] })
   }
   return runs
 }
 
 /** Returns the summaries of the parts of the changed runs, by where the runs began. */
 async function replaceRuns(
-  values: RowValues, runs: readonly Run[], parts: readonly (readonly RunPart[])[],
+  values: RowValues, runs: readonly ChangedRun[], parts: readonly (readonly RunPart[])[],
 ): Promise<Replacements> {
   const reduced = (await values.ofRows(parts.flat().map(({ rows }) => rows))).values()
-  return new Map(runs.map(({ from }, at): [string, readonly Summary[]] => [from, parts[at]!.map(({ place, rows }) =>
-    ({ place, count: rows.length, value: reduced.next().value! }))]))
+  const summaryOf = ({ place, rows }: RunPart): Summary =>
+    ({ place, count: rows.length, value: reduced.next().value! })
+  return new Map(runs.map(({ run }, at) => [run.from, parts[at]!.map(summaryOf)]))
 }
 
 /** Writes pages above divided pages until there is one root again. Returns the new height. */

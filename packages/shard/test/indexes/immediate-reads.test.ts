@@ -1,6 +1,8 @@
 import { expect } from 'chai'
-import { indexId } from '@sectional/core'
-import type { IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
+import { indexId, scanTogether } from '@sectional/core'
+import type {
+  ImmediateAnswer, IndexDefinition, IndexRow, ReplicaCheckpoint, ScanIndexRequest,
+} from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
 import { BuildQueue } from '../../src/indexes/build-queue.ts'
@@ -82,11 +84,14 @@ class World {
     await collect(this.indexes.reduceIndex(reduction, context))
   }
 
+  scanInMemory(request: Partial<ScanIndexRequest> = {}): ImmediateAnswer<IndexRow> | undefined {
+    return scanTogether([this.indexes.immediate], { ...scan, ...request })[0]
+  }
+
   /** Returns the keys of all rows and their number, as far as they are answered from memory. */
   fromMemory(): { readonly keys: readonly string[] | undefined; readonly count: number | undefined } {
-    const { immediate } = this.indexes
-    const scanned = immediate.scanIndex(scan)
-    const count = immediate.reduceIndex(reduction)?.rows.at(0)?.value
+    const scanned = this.scanInMemory()
+    const count = this.indexes.immediate.reduceIndex(reduction)?.rows.at(0)?.value
     return {
       keys: scanned && Array.from(scanned.rows, ({ key }) => key),
       count: count && Number(Buffer.from(count)),
@@ -129,7 +134,7 @@ describe('reads of an index from memory', () => {
     const range = { lower: { key: 'k0040', inclusive: true }, upper: { key: 'k0120', inclusive: true } }
     const expected = all.filter(id => id >= 'k0040' && id <= 'k0120')
     for (const isRead of [false, true]) {
-      const found = world.indexes.immediate.scanIndex({ ...scan, ranges: [range] })
+      const found = world.scanInMemory({ ranges: [range] })
       if (isRead || found !== undefined) expect(Array.from(found!.rows, ({ key }) => key)).to.deep.equal(expected)
       await collect(world.indexes.scanIndex({ ...scan, ranges: [range] }, context))
     }
@@ -178,7 +183,7 @@ describe('reads of an index from memory', () => {
           const [lower, upper] = [within[0]!, within.at(-1)!].map(key => ({ key, inclusive: true }))
           const range = { lower: lower!, upper: upper! }
           const expected = within.filter(id => existing.has(id))
-          const found = world.indexes.immediate.scanIndex({ ...scan, ranges: [range] })
+          const found = world.scanInMemory({ ranges: [range] })
           if (found !== undefined) {
             fromMemory++
             expect(Array.from(found.rows, ({ key }) => key)).to.deep.equal(expected)
@@ -242,7 +247,7 @@ describe('reads of an index from memory', () => {
     void building.then(() => { ended = true })
     const states = new Set<string>()
     while (!ended) {
-      const answer = world.indexes.immediate.scanIndex({ ...scan, through: 0, ranges: [{}], limit: 1000 })
+      const answer = world.scanInMemory({ through: 0, limit: 1000 })
       states.add(answer === undefined ? 'none' : `${answer.head.rowCount} ${answer.rows.length}`)
       await new Promise(resolve => { setImmediate(resolve) })
     }

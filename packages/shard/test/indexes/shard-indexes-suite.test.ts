@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { newestPosition } from '@sectional/core'
+import { newestPosition, scanTogether } from '@sectional/core'
 import type {
   CallContext, ChangeReplica, ImmediateAnswer, IndexHead, IndexReplica, ReplicaCheckpoint,
 } from '@sectional/core'
@@ -83,7 +83,7 @@ function readerFromMemory(indexes: ShardIndexes, newest: NewestPosition): IndexR
   return {
     buildIndex: (request, call) => indexes.buildIndex(request, call),
     scanIndex: (request, call) =>
-      read(0, call, () => indexes.immediate.scanIndex(request), indexes.scanIndex(request, call)),
+      read(0, call, () => scanTogether([indexes.immediate], request)[0], indexes.scanIndex(request, call)),
     reduceIndex: (request, call) =>
       read(1, call, () => indexes.immediate.reduceIndex(request), indexes.reduceIndex(request, call)),
     find: (request, call) => indexes.find(request, call),

@@ -35,7 +35,7 @@ export async function* filteredRows(
       }
       if (page.length > 0) yield page
       if (descending ? compareUtf8(run.from, places.from) <= 0 : compareUtf8(run.to, places.to) >= 0) break
-      run = descending ? tree.runBefore(run.from) : tree.runAt(run.to)
+      run = tree.nextRun(run, descending)
     }
   }
 }
