@@ -21,7 +21,10 @@ export async function reduceView(
   const places = viewPlaces(scope, db, query)
   const shards = await openShards<GroupPlace, ReducedGroup>(scope, places, query, {
     call: (indexes, read, call) => indexes.reduceIndex({ ...read, groupLevel }, call),
-    immediate: (indexes, read) => indexes.map(each => each?.reduceIndex({ ...read, groupLevel })),
+    immediate: (indexes, read) => {
+      const request = { ...read, groupLevel }
+      return indexes.map(each => each?.reduceIndex(request))
+    },
   }, context)
   const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
   const { index, answers, inMemory, close } = shards

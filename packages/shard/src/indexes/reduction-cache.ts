@@ -41,6 +41,9 @@ export class ReductionCache {
   readonly #results: CachedParts
   /** The reductions that are being read, by key. Each resolves at its end, and does not reject. */
   readonly #running = new Map<string, Promise<void>>()
+  /** The request for which a key was made last, and its text: all shards of a node get the same request. */
+  #lastRequest: ReduceIndexRequest | undefined
+  #lastText: string | undefined
 
   constructor(clock: Pick<Clock, 'monotonic'>, bytesMax = reductionCacheBytesMax) {
     this.#clock = clock
@@ -49,7 +52,7 @@ export class ReductionCache {
 
   /** @param version of the state of the index (`StoredState.version`) */
   get(version: string, request: ReduceIndexRequest): readonly ReducedGroup[] | undefined {
-    const key = keyOf(version, request)
+    const key = this.#keyOf(version, request)
     return key === undefined ? undefined : this.#results.get(key) as readonly ReducedGroup[] | undefined
   }
 
@@ -63,7 +66,7 @@ export class ReductionCache {
     version: string, request: ReduceIndexRequest, read: () => AsyncIterable<readonly ReducedGroup[]>,
     isFailure: (group: ReducedGroup) => boolean = () => false,
   ): AsyncGenerator<readonly ReducedGroup[]> {
-    const key = keyOf(version, request)
+    const key = this.#keyOf(version, request)
     if (key === undefined) return yield* read()
     for (let running = this.#running.get(key); running !== undefined; running = this.#running.get(key)) await running
     const known = this.#results.get(key) as readonly ReducedGroup[] | undefined
@@ -87,6 +90,15 @@ export class ReductionCache {
         this.#results.set(key, known, known.bytes)
       },
     }
+  }
+
+  /** Returns undefined for a request whose result is not kept. */
+  #keyOf(version: string, request: ReduceIndexRequest): string | undefined {
+    if (request !== this.#lastRequest) {
+      this.#lastRequest = request
+      this.#lastText = textOf(request)
+    }
+    return this.#lastText && `${version} ${this.#lastText}`
   }
 
   /** Reads groups ahead before it returns the first one, so that nobody waits for a slow reader. */
@@ -126,10 +138,10 @@ function bytesOf({ group, value }: Pick<ReducedGroup, 'group' | 'value'>): numbe
   return group.length + value.length + objectBytes
 }
 
-/** Returns undefined for a request whose result is not kept. */
-function keyOf(
-  version: string, { ranges, descending, after, skip = 0, limit, groupLevel }: ReduceIndexRequest,
+/** Returns what makes the result of a request on one state of an index; undefined when the result is not kept. */
+function textOf(
+  { ranges, descending, after, skip = 0, limit, groupLevel }: ReduceIndexRequest,
 ): string | undefined {
   if (ranges.length > rangesMax) return undefined
-  return `${version} ${JSON.stringify([ranges, descending, after, skip, limit, groupLevel])}`
+  return JSON.stringify([ranges, descending, after, skip, limit, groupLevel])
 }
