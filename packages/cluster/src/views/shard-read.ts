@@ -10,7 +10,10 @@ export interface ReadIndex<Place, Row> {
   readonly call: (
     indexes: IndexReplica, read: IndexRead<Place>, call: CallContext,
   ) => AsyncIterable<readonly (IndexHead | Row)[]>
-  /** The same for the local indexes of several shards that are in memory. Undefined for one gives undefined. */
+  /**
+   * The same for the local indexes of several shards that are in memory. Returns one answer for each, in their order,
+   * and undefined for those that are undefined.
+   */
   readonly immediate: (
     indexes: readonly (ImmediateIndexReads | undefined)[], read: IndexRead<Place>,
   ) => readonly (ImmediateAnswer<Row> | undefined)[]

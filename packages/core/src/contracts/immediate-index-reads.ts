@@ -13,7 +13,7 @@ export interface ImmediateIndexReads {
 
 /**
  * A scan that has found in which part of the index its first rows are. All of its methods are called in the turn of the
- * event loop in which it began.
+ * event loop in which it began. They do not throw.
  *
  * The steps before the answer are for the scans of several shards: each step is made for all of them before the next
  * one. A step reads memory that depends on what the step before has read, and that is probably in none of the

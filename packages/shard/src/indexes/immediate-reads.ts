@@ -35,7 +35,7 @@ export class ImmediateReads implements ImmediateIndexReads {
     if (index === undefined) return undefined
     const { content, state } = index
     const { height, rowCount, version } = state
-    if (rowCount === 0) return new ScanOfNothing(content)
+    if (rowCount === 0) return new AnsweredScan({ head: indexHead(content.state, 0), rows: [] })
     if (height === 0) return undefined
     try {
       const { store, ranges } = this.#parts.store
@@ -43,9 +43,7 @@ export class ImmediateReads implements ImmediateIndexReads {
       const scan = beginRunScan({ tree, state: content.state, request, places: ranges })
       return scan && new ScanInMemory(content, scan)
     } catch (error) {
-      // The call that follows meets the same error, and returns it.
-      content.noteFailure(error)
-      return undefined
+      return noteFailure(content, error)
     }
   }
 
@@ -66,18 +64,20 @@ export class ImmediateReads implements ImmediateIndexReads {
   }
 }
 
-class ScanOfNothing implements ImmediateScan {
-  readonly #content: IndexContent
+/** A scan whose answer is known before it begins. */
+class AnsweredScan implements ImmediateScan {
+  readonly #answer: ImmediateAnswer<IndexRow>
 
-  constructor(content: IndexContent) {
-    this.#content = content
+  constructor(answer: ImmediateAnswer<IndexRow>) {
+    this.#answer = answer
   }
 
   locate(): void {}
   touch(): void {}
-  answer(): ImmediateAnswer<IndexRow> { return { head: indexHead(this.#content.state, 0), rows: [] } }
+  answer(): ImmediateAnswer<IndexRow> { return this.#answer }
 }
 
+/** A scan that has an answer if all of its rows are in memory. */
 class ScanInMemory implements ImmediateScan {
   readonly #content: IndexContent
   readonly #scan: RunScan
@@ -94,9 +94,13 @@ class ScanInMemory implements ImmediateScan {
     try {
       return this.#scan.continue() === 'complete' ? this.#scan.answer : undefined
     } catch (error) {
-      // The call that follows meets the same error, and returns it.
-      this.#content.noteFailure(error)
-      return undefined
+      return noteFailure(this.#content, error)
     }
   }
+}
+
+/** Returns no answer. The call that follows meets the same error, and fails with it. */
+function noteFailure(content: IndexContent, error: unknown): undefined {
+  content.noteFailure(error)
+  return undefined
 }

@@ -9,6 +9,7 @@ import { decodePage, entryAt, type PageEntry, type SummaryPage } from './summary
 
 /** A run of rows: the range of one entry of a page of level 1. */
 export class Run implements PlaceRange {
+  /** The entry of the run in its page. */
   readonly entry: PageEntry
   readonly #page: SummaryPage
   readonly #index: number

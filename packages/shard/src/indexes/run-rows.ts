@@ -27,7 +27,7 @@ const wordBytes = 4
  */
 export class RunRows {
   readonly length: number
-  /** The approximate size in memory. */
+  /** The approximate size in memory. Every scan reads it, so it is not computed from other objects. */
   readonly bytes: number
   /** What all places begin with. */
   readonly #start: string

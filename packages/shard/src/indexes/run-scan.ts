@@ -69,7 +69,7 @@ export class RunScan {
   #rows: ScannedRows | undefined
   /** The rows of `#next`, when they were found or read. */
   found: RunRows | undefined
-  /** What `touch` has read, so that it is not left out of the compiled code. */
+  /** What `touch` has read. V8 leaves out a read whose result is not used. */
   touched = 0
 
   constructor(read: ShortScan) {

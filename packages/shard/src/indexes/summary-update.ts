@@ -56,9 +56,10 @@ export async function updateSummaries(
   const tree = new RowTree(source, keys, parts.height, withoutAdding(cache))
   const values = new RowValues(indexer, definition)
   const runs = changedRuns(tree, changes)
-  const runParts = await mapBounded(runs, readsMax, async ({ run, changes: ofRun }): Promise<readonly RunPart[]> => {
+  const runParts = await mapBounded(runs, readsMax, async (changed): Promise<readonly RunPart[]> => {
     await turns.pause()
-    const rows = merged((await tree.rows(run)).toArray(), ofRun)
+    const { run } = changed
+    const rows = merged((await tree.rows(run)).toArray(), changed.changes)
     return dividedRows(rows).map((part, at) => ({ place: at === 0 ? run.from : part[0]!.place, rows: part }))
   })
   const pages = new Map<string, Uint8Array | null>()

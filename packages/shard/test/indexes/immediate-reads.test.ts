@@ -7,6 +7,7 @@ import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
 import { BuildQueue } from '../../src/indexes/build-queue.ts'
 import type { IndexOptions } from '../../src/indexes/index-options.ts'
+import { IndexKeys } from '../../src/indexes/index-keys.ts'
 import { IndexStore } from '../../src/indexes/index-store.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
 import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
@@ -193,6 +194,29 @@ describe('reads of an index from memory', () => {
         }
       }
       expect(fromMemory).to.be.above(0)
+      await world.stop()
+    })
+  }
+
+  for (const [when, isReachedLater] of [['in which it begins', false], ['that it reaches later', true]] as const) {
+    it(`have no answer when a page ${when} is damaged, and the next build begins anew`, async () => {
+      const ids = Array.from({ length: 4000 }, (_, at) => `k${String(at).padStart(4, '0')}`)
+      const world = await new World().start()
+      await world.write(...ids)
+      await world.build()
+      const pages = (await world.store.store.iterate(new IndexKeys(1).pages()).next(100))
+        .map(([key]) => ({ key, ...IndexKeys.readPage(key) }))
+      const second = pages.filter(({ level }) => level === 1)[1]!
+      await world.store.store.write(batch => { batch.put(second.key, Buffer.from('damaged')) })
+      const at = ids.indexOf(second.place.slice(0, ids[0]!.length))
+      const within = isReachedLater ? ids.slice(at - 1, at + 1) : ids.slice(at + 1, at + 2)
+      const [lower, upper] = [within[0]!, within.at(-1)!].map(key => ({ key, inclusive: true }))
+      const ranges = [{ lower: lower!, upper: upper! }]
+      const before = [{ upper: { key: ids[at - 1]!, inclusive: true } }]
+      expect(world.scanInMemory({ ranges: before, limit: 1 })?.rows.length).to.equal(1)
+      expect(world.scanInMemory({ ranges })).to.equal(undefined)
+      await world.build()
+      expect(Array.from(world.scanInMemory({ ranges })!.rows, ({ key }) => key)).to.deep.equal(within)
       await world.stop()
     })
   }

@@ -103,6 +103,26 @@ class Rows {
     }
   }
 
+  /** Walks over all runs in both directions. */
+  checkRuns(): void {
+    if (this.#height === 0) return
+    const tree = this.reader() as RowTree
+    let run = tree.runAt(firstPlace)
+    const runs = [run]
+    while (run.to !== placesEnd) runs.push(run = tree.nextRun(run, false))
+    let before = 0
+    for (const [at, { from, count, before: counted }] of runs.entries()) {
+      expect(from).to.equal(at === 0 ? firstPlace : runs[at - 1]!.to)
+      expect(counted).to.equal(before)
+      before += count
+    }
+    expect(before).to.equal(this.sorted.length)
+    for (const { from, to, before: counted } of runs.toReversed()) {
+      expect({ from: run.from, to: run.to, before: run.before }).to.deep.equal({ from, to, before: counted })
+      if (from !== firstPlace) run = tree.nextRun(run, true)
+    }
+  }
+
   /** The number of pages in the store. */
   async pageCount(): Promise<number> {
     return (await this.store.iterate(keys.pages()).next(1e6)).length
@@ -161,6 +181,7 @@ describe('summaries of rows', () => {
           else if (rows.model.has(place)) applied.set(place, null)
         }
         await rows.apply(applied)
+        rows.checkRuns()
         await rows.check(firstPlace, placesEnd)
         for (const [from, to] of ranges) await rows.check(placeOf(from, 1), placeOf(to, 2))
       }
