@@ -123,34 +123,29 @@ export class RunRows {
    *
    * @param least the least index that is returned. It is tried first: most lookups end where they begin
    */
-  indexOf({ bytes }: SoughtPlace, least = 0): number {
-    const order = this.#orderOfStart(bytes)
-    if (order !== 0) return order < 0 ? least : this.length
+  indexOf(place: SoughtPlace, least = 0): number {
+    return this.#search(place, 0, least)
+  }
+
+  /** Returns the number of rows at or before a place. */
+  countTo(place: SoughtPlace): number {
+    return this.#search(place, 1, 0)
+  }
+
+  /** Returns the index of the first row, from `least` on, whose `#compare` with the place is at least `order`. */
+  #search({ bytes }: SoughtPlace, order: 0 | 1, least: number): number {
+    const orderOfStart = this.#orderOfStart(bytes)
+    if (orderOfStart !== 0) return orderOfStart < 0 ? least : this.length
     const word = readWord(bytes, this.#startBytes)
-    if (least < this.length && this.#compare(least, bytes, word) >= 0) return least
+    if (least < this.length && this.#compare(least, bytes, word) >= order) return least
     let low = least + 1
     let high = this.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (this.#compare(middle, bytes, word) >= 0) high = middle
+      if (this.#compare(middle, bytes, word) >= order) high = middle
       else low = middle + 1
     }
     return Math.min(low, this.length)
-  }
-
-  /** Returns the number of rows at or before a place. */
-  countTo({ bytes }: SoughtPlace): number {
-    const order = this.#orderOfStart(bytes)
-    if (order !== 0) return order < 0 ? 0 : this.length
-    const word = readWord(bytes, this.#startBytes)
-    let low = 0
-    let high = this.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (this.#compare(middle, bytes, word) > 0) high = middle
-      else low = middle + 1
-    }
-    return low
   }
 
   /** Compares a place with `#start`. Returns 0 when it begins with it. */
