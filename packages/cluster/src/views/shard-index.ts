@@ -1,4 +1,4 @@
-import { ApiError, indexId, ReplicaError } from '@sectional/core'
+import { ApiError, indexId, ReplicaError, shardKey } from '@sectional/core'
 import type { CallContext, IndexHead, IndexReplica, ReplicaCheckpoint, RequiredSequence } from '@sectional/core'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
@@ -10,6 +10,9 @@ import type { ViewScope } from './view-scope.ts'
 
 /** How often a query waits for a build of an index that is absent again when it is read. */
 const buildAttemptsMax = 3
+
+/** A lazy build goes on when its client has gone. */
+const neverAborted = new AbortController().signal
 
 /** Opens the index of one shard on one replica, as fresh as the query requires, and on another one after a failure. */
 export class ShardIndex<Place, Row> {
@@ -88,12 +91,24 @@ export class ShardIndex<Place, Row> {
     this.#failed.clear()
   }
 
-  /** Begins a build without waiting for it. Never rejects. */
+  /**
+   * Begins a build without waiting for its end. A replica that lacks a write which this node has acknowledged gets some
+   * time to receive it first, because nothing else builds what it receives later. Never rejects.
+   */
   async beginBuild(peer: Peer): Promise<void> {
-    const call = { timeoutMs: this.#scope.options.readTimeoutMs, requestId: this.#request.requestId }
+    const key = `${peer.node} ${shardKey(this.#place.id)} ${this.#index}`
+    await this.#scope.lazyBuilds.request(key, () => this.#buildConfirmed(peer))
+  }
+
+  async #buildConfirmed(peer: Peer): Promise<void> {
+    const { options: { missedWaitMs, readTimeoutMs }, runtime: { clock }, unconfirmed } = this.#scope
+    const { definition, requestId } = this.#request
+    const isUsable = ({ node }: Peer): boolean => node === peer.node
+    const needed = { newest: unconfirmed.newest, isUsable, deadline: clock.monotonic() + missedWaitMs }
     try {
-      const request = { definition: this.#request.definition, through: 'newest', waitMs: 0 } as const
-      await this.#indexes(peer).buildIndex(request, call)
+      await confirmedReaders(this.#scope, this.#place, needed, { requestId, signal: neverAborted })
+      const request = { definition, through: 'newest', waitMs: 0 } as const
+      await this.#indexes(peer).buildIndex(request, { timeoutMs: readTimeoutMs, requestId })
     } catch {
       // The next query begins the build.
     }

@@ -2,6 +2,7 @@ import type { ImmediateIndexReads, IndexReplica, ShardId } from '@sectional/core
 import type { CoordinatorScope } from '../shard-calls/coordinator-scope.ts'
 import { IndexFingerprints } from './index-fingerprints.ts'
 import { IndexIds } from './index-ids.ts'
+import { LazyBuilds } from './lazy-builds.ts'
 import { MergedGroups } from './merged-groups.ts'
 import { NewestReaders } from './newest-readers.ts'
 import type { WatchScope } from '../shard-calls/silence-watch.ts'
@@ -42,13 +43,14 @@ export interface ViewScope extends WatchScope, ViewMemory, Pick<CoordinatorScope
 export interface ViewMemory {
   readonly indexIds: IndexIds
   readonly indexFingerprints: IndexFingerprints
+  readonly lazyBuilds: LazyBuilds
   readonly mergedGroups: MergedGroups
   readonly newestReaders: NewestReaders
 }
 
 export function createViewMemory(): ViewMemory {
   return {
-    indexIds: new IndexIds(), indexFingerprints: new IndexFingerprints(), mergedGroups: new MergedGroups(),
-    newestReaders: new NewestReaders(),
+    indexIds: new IndexIds(), indexFingerprints: new IndexFingerprints(), lazyBuilds: new LazyBuilds(),
+    mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
   }
 }

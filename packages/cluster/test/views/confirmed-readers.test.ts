@@ -4,6 +4,7 @@ import { SeededRandom } from '@sectional/runtime'
 import type { Peer } from '../../src/replicas/replica-access.ts'
 import { UnconfirmedWrites } from '../../src/replicas/unconfirmed-writes.ts'
 import { confirmedReaders } from '../../src/shard-calls/confirmed-readers.ts'
+import type { ViewQuery } from '../../src/contracts/view-query.ts'
 import { scanView } from '../../src/views/view-scan.ts'
 import type { ViewScope } from '../../src/views/view-scope.ts'
 import { edit, request } from '../replica-world.ts'
@@ -25,7 +26,7 @@ async function queried(world: IndexWorld, node: string): Promise<readonly string
   return queriedBy(world, world.viewScope(node), true)
 }
 
-async function queriedBy(world: IndexWorld, scope: ViewScope, update: boolean): Promise<readonly string[]> {
+async function queriedBy(world: IndexWorld, scope: ViewScope, update: ViewQuery['update']): Promise<readonly string[]> {
   const answer = await world.during(scanView(scope, world.db, { ...everything, update }, request()))
   const rows = await world.during(testRows(answer.rows))
   await answer.close()
@@ -56,6 +57,28 @@ describe('a query after an acknowledged write', () => {
     await world.during(world.coordinator('c').updateDocuments(world.db, [write], { w: 2 }, request()))
     expect(await query(true)).to.deep.equal(['new'])
     expect(await query(false)).to.deep.equal(['new'])
+  })
+
+  it('with update=lazy builds acknowledged writes once the replica has them, for many queries together', async () => {
+    const world = new IndexWorld()
+    const scope = world.viewScope('c')
+    await writeAndQuery(world, 'c', 'before')
+    world.faults.set('c', storesFail)
+    await world.during(world.coordinator('c').updateDocuments(
+      world.db, [edit('new', null, { keys: ['new'], value: 1 })], { w: 2 }, request()))
+    world.faults.clear()
+    world.calls.length = 0
+    for (let i = 0; i < 5; i++) expect(await queriedBy(world, scope, 'lazy')).to.deep.equal(['before'])
+    const drivers = world.nodes.map(node => world.antiEntropy(node))
+    for (const driver of drivers) driver.start()
+    await world.clock.advance(5_000)
+    for (const driver of drivers) await driver.stop()
+    expect(await queriedBy(world, scope, false)).to.deep.equal(['before', 'new'])
+    const indexCalls = world.calls.filter(({ verb }) => verb.includes('Index'))
+    expect(indexCalls.every(({ node }) => node === 'c')).to.equal(true)
+    // The first query begins one, and the others one behind it.
+    expect(indexCalls.filter(({ verb }) => verb === 'buildIndex')).to.have.length(2)
+    await world.during(scope.background.idle())
   })
 
   it('asks the replica of this node again when anti-entropy has brought the write', async () => {
