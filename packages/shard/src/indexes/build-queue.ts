@@ -1,12 +1,6 @@
 import { ReplicaError } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
 
-/** The number of builds of a node that read changes at the same time, except slow ones. The others wait. */
-const buildsRunningMax = 4
-/** The number of slow builds that run beside them. */
-const slowBuildsMax = 64
-/** The number of builds of a node that may wait. Further ones are refused as `overloaded`. */
-const buildsWaitingMax = 1000
 /** Milliseconds without progress after which a build is slow, for instance because a map function does not end. */
 export const slowBuildMs = 3000
 /**
@@ -14,11 +8,39 @@ export const slowBuildMs = 3000
  * busy, one long build runs at a time: what several of them hold in memory would prolong each collection of garbage.
  */
 export const buildSliceMs = 250
-/**
- * The number of builds that have given their place away and wait for another one. Each holds a scan and up to about
- * 2 MiB of changes. When there are as many, builds take turns only with these, and no further one begins.
- */
-const buildsPausedMax = 64
+/** Milliseconds after which a short build is long. Others can keep it from its work for longer than its work takes. */
+export const shortBuildMs = 2000
+
+/** Numbers of builds of a node. */
+export interface BuildLimits {
+  /** Builds that read changes at the same time, except short and slow ones. The others wait. */
+  readonly runningMax: number
+  /** Short builds that run beside them. */
+  readonly shortMax: number
+  /** Changes that a short build has to read at most when it is requested. */
+  readonly shortChangesMax: number
+  /** Slow builds that run beside them. */
+  readonly slowMax: number
+  /** Builds that may wait. Further ones are refused as `overloaded`. */
+  readonly waitingMax: number
+  /**
+   * Builds that have given their place away and wait for another one. Each holds a scan and up to about 2 MiB of
+   * changes. When there are as many, builds take turns only with these, and no further one begins except short ones.
+   */
+  readonly pausedMax: number
+}
+
+const defaultBuildLimits: BuildLimits = Object.freeze({
+  runningMax: 4, shortMax: 4, shortChangesMax: 1000, slowMax: 64, waitingMax: 1000, pausedMax: 64,
+})
+
+/** What a build has to do, as far as it is known when it is requested. */
+export interface RequestedBuild {
+  /** The number of changes that the index lacks. */
+  readonly changes: number
+  /** Whether the last build of this index was slow, or failed. */
+  readonly wasSlow: boolean
+}
 
 /** The turn of one build. */
 export interface BuildTurn {
@@ -59,53 +81,51 @@ interface Lane {
 }
 
 /**
- * Lets builds of a node begin in the order in which they were requested. Long builds take turns with each other and
- * with those that have not begun, so that a query that needs few changes does not wait until they end. Slow builds have
- * a limit of their own: what they do is mostly to wait for functions, and others would wait for the same functions with
- * them.
+ * Lets builds of a node begin in the order in which they were requested. Short builds have places of their own, so that
+ * a query that needs few changes does not wait for the first builds of other views. Long builds take turns with each
+ * other and with those that have not begun. Slow builds have a limit of their own: what they do is mostly to wait for
+ * functions, and others would wait for the same functions with them.
  */
 export class BuildQueue {
   readonly #clock: Clock
   readonly #isBusy: () => boolean
-  readonly #waitingMax: number
-  readonly #pausedMax: number
+  readonly #limits: BuildLimits
   readonly #normal: Lane
+  readonly #short: Lane
   readonly #slow: Lane
-  /** Slow turns that count as normal, because there are too many slow ones. */
+  /** Slow turns that keep their places, because there are too many slow ones. */
   readonly #overdue = new Set<Turn>()
   /** Normal turns of builds that have used up their time once and make progress. */
   readonly #long = new Set<Turn>()
 
   /** @param isBusy whether requests leave little time to builds */
-  constructor(
-    clock: Clock, isBusy = (): boolean => false, runningMax = buildsRunningMax, waitingMax = buildsWaitingMax,
-    slowMax = slowBuildsMax, pausedMax = buildsPausedMax,
-  ) {
+  constructor(clock: Clock, isBusy = (): boolean => false, limits: Partial<BuildLimits> = {}) {
     this.#clock = clock
     this.#isBusy = isBusy
-    this.#waitingMax = waitingMax
-    this.#pausedMax = pausedMax
-    this.#normal = newLane(runningMax)
-    this.#slow = newLane(slowMax)
+    this.#limits = { ...defaultBuildLimits, ...limits }
+    this.#normal = newLane(this.#limits.runningMax)
+    this.#short = newLane(this.#limits.shortMax)
+    this.#slow = newLane(this.#limits.slowMax)
   }
 
+  get #lanes(): readonly Lane[] { return [this.#normal, this.#short, this.#slow] }
   /** The number of builds that run. */
-  get running(): number { return this.#normal.running + this.#slow.running }
+  get running(): number { return this.#lanes.reduce((sum, { running }) => sum + running, 0) }
   /** The number of builds that wait, to begin or to continue. */
-  get waiting(): number { return this.#normal.waiting.size + this.#slow.waiting.size + this.#normal.paused.size }
+  get waiting(): number { return this.#lanes.reduce((sum, { waiting, paused }) => sum + waiting.size + paused.size, 0) }
 
   /**
    * Waits until the build may run.
    *
    * @param signal ends the waits; their promises then resolve as if the build could run
-   * @param wasSlow whether the last build of this index was slow, or failed
    * @throws ReplicaError `overloaded`, synchronously
    */
-  enter(signal: AbortSignal, wasSlow: boolean): Promise<BuildTurn> {
-    const lane = wasSlow ? this.#slow : this.#normal
+  enter(signal: AbortSignal, { changes, wasSlow }: RequestedBuild): Promise<BuildTurn> {
+    const { shortChangesMax, waitingMax } = this.#limits
+    const lane = wasSlow ? this.#slow : changes <= shortChangesMax ? this.#short : this.#normal
     if (lane.running < lane.runningMax) return Promise.resolve(this.#begin(lane, signal))
-    if (this.waiting >= this.#waitingMax) {
-      throw new ReplicaError('overloaded', `${this.#waitingMax} builds of indexes wait already`)
+    if (this.waiting >= waitingMax) {
+      throw new ReplicaError('overloaded', `${waitingMax} builds of indexes wait already`)
     }
     return new Promise(resolve => {
       const begin = (): void => {
@@ -146,15 +166,26 @@ export class BuildQueue {
   }
 
   async #giveWay(turn: Turn, signal: AbortSignal): Promise<void> {
-    const { lane } = turn
-    if (lane !== this.#normal || this.#clock.monotonic() - turn.placedAt < buildSliceMs) return
+    if (turn.lane === this.#slow) return
+    const sliceMs = turn.lane === this.#short ? shortBuildMs : buildSliceMs
+    if (this.#clock.monotonic() - turn.placedAt < sliceMs) return
+    const lane = this.#normal
+    if (turn.lane === this.#short) {
+      // It keeps its place when too many are paused, so that further short builds wait instead.
+      if (lane.paused.size > this.#limits.pausedMax) return
+      if (lane.running < lane.runningMax) {
+        this.#move(turn, lane)
+        this.#fill()
+      }
+    }
     this.#long.add(turn)
-    const isWanted = lane.waiting.size + lane.paused.size > 0
+    const isWanted = turn.lane === this.#short || lane.waiting.size + lane.paused.size > 0
     if (!isWanted && !(this.#isBusy() && this.#long.size > 1)) return
     await new Promise<void>(resolve => {
       const proceed = (): void => {
         signal.removeEventListener('abort', proceed)
         lane.paused.delete(proceed)
+        turn.lane = lane
         lane.running++
         this.#long.add(turn)
         turn.placedAt = this.#clock.monotonic()
@@ -196,7 +227,7 @@ export class BuildQueue {
       this.#overdue.delete(turn)
       this.#move(turn, this.#slow)
     }
-    for (const lane of [this.#normal, this.#slow]) {
+    for (const lane of this.#lanes) {
       while (lane.running < lane.runningMax) {
         const next = this.#next(lane)
         if (next === undefined) break
@@ -208,7 +239,7 @@ export class BuildQueue {
   /** Takes the next build of those that wait to begin and of those that wait to continue, alternately. */
   #next(lane: Lane): (() => void) | undefined {
     const [continues] = this.#long.size > 0 && this.#isBusy() ? [] : lane.paused
-    const [begins] = lane.paused.size > this.#pausedMax ? [] : lane.waiting
+    const [begins] = lane.paused.size > this.#limits.pausedMax ? [] : lane.waiting
     const next = lane.hasContinued ? begins ?? continues : continues ?? begins
     if (next === undefined) return undefined
     lane.hasContinued = next === continues

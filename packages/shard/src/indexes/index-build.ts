@@ -81,7 +81,8 @@ export class IndexBuild {
     this.#adopt(history)
     this.#through = Math.max(this.#through, sequence)
     if (this.#work !== undefined || this.#content.sequence >= this.#through) return
-    const entered = this.#parts.queue.enter(this.#ended.signal, this.#wasSlow)
+    const changes = this.#through - this.#content.readSequence
+    const entered = this.#parts.queue.enter(this.#ended.signal, { changes, wasSlow: this.#wasSlow })
     this.#work = this.#build(entered)
   }
 
@@ -129,7 +130,8 @@ export class IndexBuild {
         await content.apply(page, this.#ended.signal)
         turn.progressed()
         this.#run = { ...this.#run!, updatedOn: this.#parts.clock.now() }
-        await turn.giveWay()
+        // Behind the last page, the index is nearly up to date, so callers do not wait for another turn.
+        if (content.readSequence < now.sequence) await turn.giveWay()
       }
       await content.complete(now.sequence)
       this.#tell()

@@ -1,6 +1,11 @@
 import { expect } from 'chai'
 import { ManualClock, sleep } from '@sectional/runtime'
-import { BuildQueue, buildSliceMs, type BuildTurn, slowBuildMs } from '../../src/indexes/build-queue.ts'
+import { BuildQueue, buildSliceMs, shortBuildMs, slowBuildMs } from '../../src/indexes/build-queue.ts'
+import type { BuildTurn, RequestedBuild } from '../../src/indexes/build-queue.ts'
+
+const many = { changes: 1001, wasSlow: false }
+const few = { changes: 1000, wasSlow: false }
+const wasSlow = { changes: 1, wasSlow: true }
 
 describe('the queue of builds', () => {
   const signal = new AbortController().signal
@@ -10,13 +15,13 @@ describe('the queue of builds', () => {
   beforeEach(() => {
     clock = new ManualClock()
     isBusy = false
-    queue = new BuildQueue(clock, () => isBusy, 2, 10, 3)
+    queue = new BuildQueue(clock, () => isBusy, { runningMax: 2, waitingMax: 10, slowMax: 3 })
   })
 
   /** Requests turns, and returns those that have begun. */
-  function request(count: number, wasSlow = false): BuildTurn[] {
+  function request(count: number, build: RequestedBuild = many): BuildTurn[] {
     const begun: BuildTurn[] = []
-    for (let n = 0; n < count; n++) void queue.enter(signal, wasSlow).then(turn => begun.push(turn))
+    for (let n = 0; n < count; n++) void queue.enter(signal, build).then(turn => begun.push(turn))
     return begun
   }
 
@@ -48,7 +53,7 @@ describe('the queue of builds', () => {
     const [first] = [request(2)]
     const cancelled = new AbortController()
     let turn: BuildTurn | undefined
-    void queue.enter(cancelled.signal, false).then(found => { turn = found })
+    void queue.enter(cancelled.signal, many).then(found => { turn = found })
     await clock.advance(0)
     expect([turn, queue.waiting]).to.deep.equal([undefined, 1])
     cancelled.abort()
@@ -62,7 +67,7 @@ describe('the queue of builds', () => {
   })
 
   it('keeps builds that were slow before apart', async () => {
-    const slow = request(5, true)
+    const slow = request(5, wasSlow)
     const others = request(2)
     await clock.advance(0)
     expect([slow.length, others.length]).to.deep.equal([3, 2])
@@ -72,7 +77,7 @@ describe('the queue of builds', () => {
   })
 
   it('counts a slow build again once it makes progress quickly', async () => {
-    const [slow] = [request(1, true)]
+    const [slow] = [request(1, wasSlow)]
     await clock.advance(slowBuildMs)
     slow[0]!.progressed()
     await clock.advance(1)
@@ -89,8 +94,26 @@ describe('the queue of builds', () => {
     expect(next.length).to.equal(1)
   })
 
+  it('lets some short builds run beside the others', async () => {
+    request(2)
+    request(1)
+    const short = request(6, few)
+    await clock.advance(0)
+    expect([short.length, queue.running, queue.waiting]).to.deep.equal([4, 6, 3])
+    short[0]!.leave()
+    await clock.advance(0)
+    expect([short.length, queue.running, queue.waiting]).to.deep.equal([5, 6, 2])
+  })
+
+  it('lets others begin in place of short builds that make no progress', async () => {
+    queue = new BuildQueue(clock, () => isBusy, { shortMax: 1 })
+    const [stuck, next] = [request(1, few), request(1, few)]
+    await clock.advance(slowBuildMs)
+    expect([stuck.length, next.length, queue.running]).to.deep.equal([1, 1, 2])
+  })
+
   it('bounds slow builds, and gives their free places to builds that became slow', async () => {
-    const slow = request(3, true)
+    const slow = request(3, wasSlow)
     request(2)
     const others = request(1)
     await clock.advance(10 * slowBuildMs)
@@ -103,9 +126,9 @@ describe('the queue of builds', () => {
 
   describe('with builds that are long', () => {
     /** Lets the builds work for one slice each, and then asks them to give way. Returns those that go on. */
-    async function slice(builds: readonly BuildTurn[]): Promise<Set<BuildTurn>> {
+    async function slice(builds: readonly BuildTurn[], ms = buildSliceMs): Promise<Set<BuildTurn>> {
       const going = new Set<BuildTurn>()
-      await clock.advance(buildSliceMs)
+      await clock.advance(ms)
       for (const turn of builds) {
         turn.progressed()
         void turn.giveWay().then(() => going.add(turn))
@@ -138,7 +161,7 @@ describe('the queue of builds', () => {
     })
 
     it('lets builds that continue and builds that begin take turns', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 1)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
       const turns = request(4)
       await clock.advance(0)
       const order: number[] = []
@@ -158,7 +181,7 @@ describe('the queue of builds', () => {
     })
 
     it('lets one of them run at a time while the node is busy, beside those that are not long', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 4)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 4 })
       const long = await begun(3)
       isBusy = true
       const going = await slice(long)
@@ -176,7 +199,7 @@ describe('the queue of builds', () => {
     })
 
     it('lets all of them go on when the node is busy no more', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 3)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 3 })
       const long = await begun(3)
       isBusy = true
       const [first] = await slice(long)
@@ -186,7 +209,7 @@ describe('the queue of builds', () => {
     })
 
     it('lets another one go on in place of one that makes no progress while the node is busy', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 3)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 3 })
       const long = await begun(2)
       isBusy = true
       const going = await slice(long)
@@ -196,8 +219,8 @@ describe('the queue of builds', () => {
     })
 
     it('does so also when there are too many slow ones', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 3, 10, 1)
-      request(1, true)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 3, waitingMax: 10, slowMax: 1 })
+      request(1, wasSlow)
       const long = await begun(2)
       isBusy = true
       const going = await slice(long)
@@ -206,7 +229,7 @@ describe('the queue of builds', () => {
     })
 
     it('lets no further build begin when too many wait to continue', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 1, 10, 3, 1)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1, waitingMax: 10, slowMax: 3, pausedMax: 1 })
       const turns = request(3)
       await clock.advance(0)
       const firstGoes = await slice([turns[0]!])
@@ -215,10 +238,62 @@ describe('the queue of builds', () => {
       expect([turns.length, firstGoes.size]).to.deep.equal([2, 1])
     })
 
+    it('lets a short build that becomes long wait for a place among the long ones', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1, shortMax: 1 })
+      const long = await begun(1)
+      const [becomesLong, next] = [request(1, few), request(1, few)]
+      await clock.advance(0)
+      const going = await slice(becomesLong, shortBuildMs)
+      expect([going.size, next.length, queue.running, queue.waiting]).to.deep.equal([0, 1, 2, 1])
+      long[0]!.leave()
+      await clock.advance(0)
+      expect([going.size, queue.running, queue.waiting]).to.deep.equal([1, 2, 0])
+      becomesLong[0]!.leave()
+      next[0]!.leave()
+      expect([queue.running, clock.pendingTimers]).to.deep.equal([0, 0])
+    })
+
+    it('lets a short build that becomes long take a free place among them', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1, shortMax: 1 })
+      const [becomesLong, next] = [request(1, few), request(1, few)]
+      await clock.advance(0)
+      const going = await slice(becomesLong, shortBuildMs)
+      const many = request(1)
+      await clock.advance(0)
+      expect([going.size, next.length, many.length]).to.deep.equal([1, 1, 0])
+    })
+
+    it('lets short builds begin and keep their places when too many wait to continue', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 2, shortMax: 1, pausedMax: 0 })
+      const long = await begun(2)
+      isBusy = true
+      await slice(long)
+      expect([queue.running, queue.waiting]).to.deep.equal([1, 1])
+      const short = request(2, few)
+      await clock.advance(0)
+      expect([short.length, (await slice([short[0]!], shortBuildMs)).size]).to.deep.equal([1, 1])
+      short[0]!.leave()
+      await clock.advance(0)
+      expect(short.length).to.equal(2)
+    })
+
+    it('lets one that became long in a short place run at a time while the node is busy', async () => {
+      isBusy = true
+      const long = await begun(1)
+      const going = await slice(long)
+      const short = request(1, few)
+      await clock.advance(0)
+      const shortGoes = await slice(short, shortBuildMs)
+      expect([going.size, shortGoes.size]).to.deep.equal([1, 0])
+      long[0]!.leave()
+      await clock.advance(0)
+      expect(shortGoes.size).to.equal(1)
+    })
+
     it('ends the wait of a build that is cancelled', async () => {
       const ended = new AbortController()
-      queue = new BuildQueue(clock, () => isBusy, 1)
-      const long = await queue.enter(ended.signal, false)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
+      const long = await queue.enter(ended.signal, many)
       const short = request(1)
       const going = await slice([long])
       ended.abort()
@@ -230,9 +305,9 @@ describe('the queue of builds', () => {
     })
 
     it('gives no further place to a build that is cancelled after it has gone on', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 1)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
       const ended = new AbortController()
-      const long = await queue.enter(ended.signal, false)
+      const long = await queue.enter(ended.signal, many)
       const short = request(1)
       const going = await slice([long])
       short[0]!.leave()
@@ -244,9 +319,9 @@ describe('the queue of builds', () => {
     })
 
     it('lets a build that was cancelled before go on at once', async () => {
-      queue = new BuildQueue(clock, () => isBusy, 1)
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
       const ended = new AbortController()
-      const long = await queue.enter(ended.signal, false)
+      const long = await queue.enter(ended.signal, many)
       const short = request(2)
       ended.abort()
       expect((await slice([long])).size).to.equal(1)

@@ -5,7 +5,7 @@ import { indexId } from '@sectional/core'
 import type { BuildIndexReply, ChangeReplica, IndexDefinition, IndexRow, RowBound } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { ManualClock, MemoryStorage, RealClock, SeededRandom, Turns } from '@sectional/runtime'
-import { BuildQueue, buildSliceMs } from '../../src/indexes/build-queue.ts'
+import { BuildQueue, buildSliceMs, shortBuildMs } from '../../src/indexes/build-queue.ts'
 import { IndexKeys } from '../../src/indexes/index-keys.ts'
 import type { IndexOptions } from '../../src/indexes/index-options.ts'
 import { indexStoreName, IndexStore } from '../../src/indexes/index-store.ts'
@@ -16,6 +16,8 @@ import { collect, context, edit, silentLog } from '../shard-world.ts'
 const definition: IndexDefinition = { kind: 'test', map: 'x', reduce: 'count', options: {} }
 const other: IndexDefinition = { ...definition, map: 'y' }
 const index = indexId(definition)
+/** No build counts as short. */
+const oneAtATime = { runningMax: 1, shortChangesMax: 0 }
 const everything = { index, through: 0, ranges: [{}], descending: false }
 
 class World {
@@ -205,7 +207,7 @@ describe('the indexes of a replica', () => {
         yield* world.replica.scanChanges(...parameters)
       },
     } as unknown as ChangeReplica
-    await world.start(new BuildQueue(new RealClock(), undefined, 1, 1), replica)
+    await world.start(new BuildQueue(new RealClock(), undefined, { ...oneAtATime, waitingMax: 1 }), replica)
     await world.write('a')
     const builds = [world.build(), world.build(other)]
     await setImmediate()
@@ -236,7 +238,7 @@ describe('the indexes of a replica', () => {
         for await (const page of world.replica.scanChanges(...parameters)) for (const row of page) yield [row]
       },
     } as unknown as ChangeReplica
-    await world.start(new BuildQueue(clock, undefined, 1), replica)
+    await world.start(new BuildQueue(clock, undefined, oneAtATime), replica)
     await world.write('a', 'b', 'c', 'd')
     const builds = await Promise.all([world.build(), world.build(other)])
     expect(mapped.join('')).to.equal('xyyyyxxx')
@@ -244,8 +246,32 @@ describe('the indexes of a replica', () => {
     await world.stop()
   })
 
+  it('of which a few changes are missing do not wait for others, however long these changes take', async () => {
+    const world = new World()
+    const clock = new ManualClock()
+    const held = Promise.withResolvers<void>()
+    let ms = 0
+    world.indexer = {
+      ...world.indexer,
+      map: async ({ map }, documents) => {
+        await (map === 'y' ? held.promise : clock.advance(ms))
+        return documents.map(({ id }) => ({ rows: [{ key: id, value: new Uint8Array(1) }] }))
+      },
+    }
+    await world.start(new BuildQueue(clock, undefined, { runningMax: 1, shortChangesMax: 1 }))
+    await world.write('a', 'b')
+    await world.build()
+    const long = world.build(other)
+    await world.write('c')
+    ms = shortBuildMs
+    expect((await world.build()).position.sequence).to.equal(3)
+    held.resolve()
+    expect((await long).position.sequence).to.be.at.least(2)
+    await world.stop()
+  })
+
   it('end their builds when they are closed, also those that wait', async () => {
-    const world = await new World().start(new BuildQueue(new RealClock(), undefined, 1, 1))
+    const world = await new World().start(new BuildQueue(new RealClock(), undefined, { ...oneAtATime, waitingMax: 1 }))
     await world.write('a')
     const builds = [world.build(), world.build(other)].map(build => build.catch((error: unknown) => error))
     await setImmediate()
