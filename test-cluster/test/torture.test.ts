@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { checkHistory } from '@sectional/simulator/history'
 import type { Edit, RecordedHistory } from '@sectional/simulator/history'
 import { loadHistory, storeHistory } from '../torture/history-file.ts'
+import { createDatabase } from '../torture/torture-database.ts'
 import { torture, type TortureOptions } from '../torture/torture.ts'
 
 const quiet: TortureOptions = { seed: 1, ms: 6000, faults: false, print: () => {} }
@@ -75,7 +76,7 @@ describe('the loss of the disks of all replicas', () => {
         }
         for (const node of cluster.nodes) node.start()
         await cluster.ready()
-        await cluster.node(1).http.send('PUT', '/torture')
+        await createDatabase(cluster.node(1), 2)
       },
     })
     rmSync(folder!, { recursive: true })

@@ -25,6 +25,14 @@ export interface Invocation {
   readonly calmSinceMs: number
 }
 
+type ShownRow = Pick<Read, 'document' | 'revision' | 'content'>
+
+/** Adds a row with the revision null for each document that the list does not show. */
+export function withMissing(rows: readonly ShownRow[], documents: Iterable<string>): ShownRow[] {
+  const shown = new Set(rows.map(({ document }) => document))
+  return [...rows, ...[...documents].filter(each => !shown.has(each)).map(document => ({ document, revision: null }))]
+}
+
 /** Milliseconds after a fault until links are up again and a read meets its quorum. */
 const calmMsMin = 10_000
 
@@ -71,18 +79,19 @@ export class Recorder {
 
   /** Records a read of one document with r replicas. A read without faults sees the edits of which it meets a copy. */
   read(invocation: Invocation, read: Pick<Read, 'document' | 'revision' | 'content' | 'parent'>, r = majority): void {
-    const { startMs, calmSinceMs } = invocation
-    const isCalm = calmSinceMs <= startMs - calmMsMin && this.#calmSinceMs() === calmSinceMs
-    this.#reads.push({
-      ...read, ...this.#times(invocation, 'done'),
-      ...(isCalm && { freshSinceMs: startMs, copiesMin: replicasPerShard - r + 1 }),
-    })
+    this.#reads.push({ ...read, ...this.#times(invocation, 'done'), ...this.#freshness(invocation, r) })
   }
 
-  /** Records what a list or a feed showed. */
-  listed(invocation: Invocation, rows: readonly Omit<Read, 'label' | 'startMs' | 'endMs'>[]): void {
+  /**
+   * Records what a list or a feed showed.
+   *
+   * @param r replicas of each shard that were read. 0: the rows may be stale. Otherwise a list without faults sees the
+   * edits of which it meets a copy, and rows with the revision null say which documents it does not show
+   */
+  listed(invocation: Invocation, rows: readonly Omit<Read, 'label' | 'startMs' | 'endMs'>[], r = 0): void {
     const times = this.#times(invocation, 'done')
-    for (const row of rows) this.#reads.push({ ...row, ...times, label: `a row of ${times.label}` })
+    const fresh = r === 0 ? {} : this.#freshness(invocation, r)
+    for (const row of rows) this.#reads.push({ ...row, ...times, ...fresh, label: `a row of ${times.label}` })
   }
 
   localWritten(
@@ -112,6 +121,11 @@ export class Recorder {
       ...(this.#finals !== undefined && { finals: this.#finals }),
       ...(this.#restMs !== undefined && { restMs: this.#restMs }),
     }
+  }
+
+  #freshness({ startMs, calmSinceMs }: Invocation, r: number): Pick<Read, 'freshSinceMs' | 'copiesMin'> {
+    const isCalm = calmSinceMs <= startMs - calmMsMin && this.#calmSinceMs() === calmSinceMs
+    return isCalm ? { freshSinceMs: startMs, copiesMin: replicasPerShard - r + 1 } : {}
   }
 
   #times({ label, startMs }: Invocation, outcome: EditOutcome): Pick<Timed, 'label' | 'startMs' | 'endMs'> {

@@ -1,11 +1,13 @@
 /** Waits until the cluster is whole after faults, and reads everything through every node. */
-import type { FinalBranch, FinalDocument, Read } from '@sectional/simulator/history'
+import type { FinalBranch, FinalDocument } from '@sectional/simulator/history'
 import type { Answer } from '../src/http-client.ts'
 import type { TestCluster } from '../src/test-cluster.ts'
 import type { TestNode } from '../src/test-node.ts'
 import type { TortureFinding } from './history-file.ts'
-import type { Recorder } from './recorder.ts'
-import { database } from './torture-database.ts'
+import { type Recorder, withMissing } from './recorder.ts'
+import {
+  contents, database, foundDocuments, isWorkload, localDocuments, type ShownDocument, viewPath, viewRows,
+} from './torture-database.ts'
 
 /**
  * Milliseconds after the last fault until all replicas are equal: 75 s until the periodic pass of anti-entropy
@@ -14,7 +16,6 @@ import { database } from './torture-database.ts'
 const wholeMsMax = 90_000
 /** At rest, each request gets an answer within this time. */
 const answerMsMax = 20_000
-const localDocuments = ['x', 'y', 'z']
 
 interface OpenRevision {
   readonly ok?: {
@@ -35,18 +36,24 @@ export async function readAtRest(cluster: TestCluster, recorder: Recorder): Prom
   }
   recorder.rest()
   const trees = new Map<TestNode, ReadonlyMap<string, FinalDocument>>()
+  const findings: TortureFinding[] = []
+  const etags = new Set<string>()
   try {
     for (const node of cluster.nodes) {
       trees.set(node, await readTrees(node, recorder))
       await readLists(node, recorder)
       await readLocalDocuments(node, recorder)
+      const indexes = await readIndexes(node, recorder)
+      findings.push(...indexes.findings)
+      etags.add(indexes.etag)
     }
   } catch (error) {
     return [{ rule: 'answers-at-rest', text: (error as Error).message }]
   }
   const [first, ...others] = trees.values()
   recorder.finish(first!)
-  return others.flatMap(other => differences(first!, other))
+  if (etags.size > 1) findings.push({ rule: 'views-at-rest', text: `the view has ETags ${[...etags].join(' and ')}` })
+  return [...findings, ...others.flatMap(other => differences(first!, other))]
 }
 
 /** Reads each document, and all of its leaves, through the node. */
@@ -54,11 +61,11 @@ async function readTrees(node: TestNode, recorder: Recorder): Promise<ReadonlyMa
   const finals = new Map<string, FinalDocument>()
   for (const document of recorder.documents) {
     const invocation = recorder.begin(`GET ${document} at rest by node${node.number}`)
-    const { status, body } = await send(node, document, 200, 404)
+    const { status, body } = await send(node, document, { missing: true })
     recorder.read(invocation, { document, ...(status === 404
       ? { revision: null }
       : { revision: body._rev, content: body.v }) })
-    const leaves = await send(node, `${document}?open_revs=all&revs=true`, 200, 404)
+    const leaves = await send(node, `${document}?open_revs=all&revs=true`, { missing: true })
     if (leaves.status === 404) continue
     const branches = (leaves.body as OpenRevision[]).flatMap(({ ok }): FinalBranch[] => ok === undefined ? [] : [{
       revisions: ok._revisions.ids.map((hash, index) => `${ok._revisions.start - index}-${hash}`),
@@ -69,42 +76,88 @@ async function readTrees(node: TestNode, recorder: Recorder): Promise<ReadonlyMa
   return finals
 }
 
+interface ListRow {
+  readonly id: string
+  readonly value: { readonly rev: string }
+  readonly doc: { readonly v: string }
+}
+interface FeedRow {
+  readonly id: string
+  readonly deleted?: boolean
+  readonly changes: readonly { readonly rev: string }[]
+}
+
 /** Reads `_all_docs` and the changes feed. Both must show every document. */
 async function readLists(node: TestNode, recorder: Recorder): Promise<void> {
   const list = recorder.begin(`_all_docs at rest by node${node.number}`)
   const { body: { rows } } = await send(node, '_all_docs?include_docs=true')
-  const listed = (rows as { id: string; value: { rev: string }; doc: { v: string } }[]).map(({ id, value, doc }) =>
+  const listed = (rows as ListRow[]).filter(({ id }) => isWorkload(id)).map(({ id, value, doc }) =>
     ({ document: id, revision: value.rev, content: doc.v }))
   recorder.listed(list, withMissing(listed, recorder.documents))
   const feed = recorder.begin(`_changes at rest by node${node.number}`)
   const { body: { results } } = await send(node, '_changes')
-  const changed = (results as { id: string; deleted?: boolean; changes: { rev: string }[] }[]).map(
+  const changed = (results as FeedRow[]).filter(({ id }) => isWorkload(id)).map(
     ({ id, deleted, changes }) => ({ document: id, revision: deleted ? null : changes[0]!.rev }))
   recorder.listed(feed, withMissing(changed, recorder.documents))
 }
 
-type ShownRow = Pick<Read, 'document' | 'revision' | 'content'>
-
-/** Adds a row with the revision null for each document that the list does not show. */
-function withMissing(rows: readonly ShownRow[], documents: ReadonlySet<string>): ShownRow[] {
-  const shown = new Set(rows.map(({ document }) => document))
-  return [...rows, ...[...documents].filter(each => !shown.has(each)).map(document => ({ document, revision: null }))]
+/**
+ * Reads the view and the query of each content. Both must show every document.
+ *
+ * @returns what is wrong with the view, and its ETag
+ */
+async function readIndexes(
+  node: TestNode, recorder: Recorder,
+): Promise<{ readonly findings: readonly TortureFinding[]; readonly etag: string }> {
+  const view = recorder.begin(`the view at rest by node${node.number}`)
+  const answer = await send(node, `${viewPath}?reduce=false`)
+  const rows = viewRows(answer)!
+  recorder.listed(view, withMissing(rows, recorder.documents))
+  const query = recorder.begin(`_find at rest by node${node.number}`)
+  const found: ShownDocument[] = []
+  for (const v of contents) {
+    const json = { selector: { v }, limit: 1_000_000, use_index: ['queries', 'by_content'] }
+    found.push(...foundDocuments(await send(node, '_find', { json }))!)
+  }
+  recorder.listed(query, withMissing(found, recorder.documents))
+  const findings: TortureFinding[] = []
+  const compare = (what: string, shown: unknown, expected: unknown): void => {
+    const [text, wanted] = [JSON.stringify(shown), JSON.stringify(expected)]
+    if (text === wanted) return
+    findings.push({ rule: 'views-at-rest', text: `${what} by node${node.number} is ${text} instead of ${wanted}` })
+  }
+  const keys = (answer.body.rows as { id: string; key: unknown }[]).map(({ id, key }) => JSON.stringify([key, id]))
+  compare('the order of the view', keys, keys.toSorted())
+  compare('total_rows', answer.body.total_rows, rows.length)
+  const stale = await send(node, `${viewPath}?reduce=false&update=false`)
+  compare('the view with update=false', stale.body.rows, answer.body.rows)
+  const groups = await send(node, `${viewPath}?group_level=1`)
+  const counts = Map.groupBy(answer.body.rows as { key: [string, string] }[], ({ key: [epoch] }) => epoch)
+  compare('the reduction of the view', groups.body.rows,
+    [...counts].map(([epoch, { length }]) => ({ key: [epoch], value: length })))
+  return { findings, etag: String(answer.headers.etag) }
 }
 
 async function readLocalDocuments(node: TestNode, recorder: Recorder): Promise<void> {
   for (const name of localDocuments) {
     const document = `_local/${name}`
     const invocation = recorder.begin(`GET ${document} at rest by node${node.number}`)
-    const { status, body } = await send(node, document, 200, 404)
+    const { status, body } = await send(node, document, { missing: true })
     recorder.localRead(invocation, document, status === 404 ? null : body.v)
   }
 }
 
-/** @throws Error when there is no answer in time, or when its status is another one */
-async function send(node: TestNode, path: string, ...statuses: readonly number[]): Promise<Answer> {
-  const answer = await node.http.send('GET', `/${database}/${path}`, { timeoutMs: answerMsMax })
-  if ((statuses.length > 0 ? statuses : [200]).includes(answer.status)) return answer
-  throw new Error(`GET ${path} by ${node.name}: ${answer.status} ${JSON.stringify(answer.body)}`)
+/**
+ * @param missing whether the answer may be 404
+ * @throws Error when there is no answer in time, or when its status is another one
+ */
+async function send(
+  node: TestNode, path: string, { json, missing = false }: { readonly json?: object; readonly missing?: boolean } = {},
+): Promise<Answer> {
+  const method = json === undefined ? 'GET' : 'POST'
+  const answer = await node.http.send(method, `/${database}/${path}`, { json, timeoutMs: answerMsMax })
+  if (answer.status === 200 || (missing && answer.status === 404)) return answer
+  throw new Error(`${method} ${path} by ${node.name}: ${answer.status} ${JSON.stringify(answer.body)}`)
 }
 
 function differences(

@@ -10,7 +10,7 @@ import { Nemesis, type Fault } from './nemesis.ts'
 import { Recorder, type RecordedHistory } from './recorder.ts'
 import { readAtRest } from './resting-state.ts'
 import { SeededDraws } from './seeded-draws.ts'
-import { database, replicasPerShard } from './torture-database.ts'
+import { createDatabase } from './torture-database.ts'
 import { Workload } from './workload.ts'
 
 const nodes = 3
@@ -62,7 +62,7 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
     const nemesis = new Nemesis(cluster, new SeededDraws(seed + 1), say, without)
     const recorder = new Recorder(() => nemesis.calmSinceMs)
     const workload = new Workload(cluster, draws, recorder)
-    await createDatabase(cluster, draws.integer(1, 4))
+    await createDatabase(cluster.node(1), draws.integer(1, 4))
     const progress = setInterval(() => {
       const done = Math.round((performance.now() - startedMs) / 1000)
       print(`${done} s: ${recorder.requests} requests, faults: ${counted(nemesis.counts)}`)
@@ -92,11 +92,6 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
     await cluster.close()
     process.off('exit', kill)
   }
-}
-
-async function createDatabase(cluster: TestCluster, shards: number): Promise<void> {
-  const { status, body } = await cluster.node(1).http.send('PUT', `/${database}?q=${shards}&n=${replicasPerShard}`)
-  if (status !== 201) throw new Error(`PUT /${database}: ${status} ${JSON.stringify(body)}`)
 }
 
 /** Ends the nodes and copies what explains the findings to a new folder, which it returns. */

@@ -3,15 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { EditOutcome } from '@sectional/simulator/history'
 import type { Answer } from '../src/http-client.ts'
 import type { TestCluster } from '../src/test-cluster.ts'
-import type { Invocation, Recorder, SentEdit } from './recorder.ts'
+import { type Invocation, type Recorder, type SentEdit, withMissing } from './recorder.ts'
 import type { SeededDraws } from './seeded-draws.ts'
-import { database } from './torture-database.ts'
+import {
+  contents, database, foundDocuments, isWorkload, localDocuments, viewPath, viewRows,
+} from './torture-database.ts'
 
 const documentsPerEpoch = 8
 /** New documents begin after this time, so that histories of single documents stay short. */
 const epochMs = 20_000
-const contents = ['a', 'b', 'c']
-const localDocuments = ['x', 'y', 'z']
 /** Revisions of each document that clients remember, so that some edits name old ones. */
 const rememberedMax = 4
 const requestMsMax = 5000
@@ -19,8 +19,8 @@ const problemsMax = 20
 const thinkMs = { from: 5, to: 50 }
 
 const weights = {
-  put: 34, delete: 8, bulk: 12, get: 18, list: 5, changes: 3, leaves: 4, 'local-put': 7, 'local-delete': 2,
-  'local-get': 7,
+  put: 34, delete: 8, bulk: 12, get: 18, list: 5, changes: 3, leaves: 4, view: 6, find: 3, 'local-put': 7,
+  'local-delete': 2, 'local-get': 7,
 }
 
 /** A row of the answer to `_bulk_docs`. */
@@ -66,6 +66,8 @@ export class Workload {
       case 'list': return this.#list()
       case 'changes': return this.#changes()
       case 'leaves': return this.#leaves(id)
+      case 'view': return this.#view()
+      case 'find': return this.#find()
       case 'local-put': return this.#localWrite(this.#draws.pick(contents))
       case 'local-delete': return this.#localWrite(null)
       default: return this.#localGet()
@@ -146,7 +148,7 @@ export class Workload {
     if (answer?.status !== 200) return
     this.#recorder.listed(invocation, answer.body.results.flatMap(
       ({ id, changes }: { id: string; changes: { rev: string }[] }) =>
-        changes.map(({ rev }) => ({ document: id, revision: rev, ofLeaf: true }))))
+        !isWorkload(id) ? [] : changes.map(({ rev }) => ({ document: id, revision: rev, ofLeaf: true }))))
   }
 
   async #leaves(document: string): Promise<void> {
@@ -156,6 +158,26 @@ export class Workload {
     this.#recorder.listed(invocation, leaves.flatMap(({ ok }) => ok === undefined ? [] : [{
       document, revision: ok._rev, ofLeaf: true, ...(ok.v !== undefined && { content: ok.v }),
     }]))
+  }
+
+  /** Reads the rows of the documents of this time. A row that is missing shows that its document is not there. */
+  async #view(): Promise<void> {
+    const epoch = this.#epoch
+    const update = this.#draws.happens(0.8) ? 'true' : this.#draws.pick(['false', 'lazy'])
+    const range = `startkey=["${epoch}"]&endkey=["${epoch}",{}]`
+    const { invocation, answer } = await this.#send('GET', `${viewPath}?reduce=false&update=${update}&${range}`)
+    const rows = answer && viewRows(answer)
+    if (rows === undefined) return
+    const expected = [...this.#recorder.documents].filter(id => id.startsWith(`${epoch}-`))
+    this.#recorder.listed(invocation, withMissing(rows, expected), update === 'true' ? 1 : 0)
+  }
+
+  async #find(): Promise<void> {
+    const epoch = this.#epoch
+    const selector = { v: this.#draws.pick(contents), _id: { $gte: `${epoch}-`, $lt: `${epoch}-~` } }
+    const { invocation, answer } = await this.#send('POST', '_find', { selector })
+    const documents = answer && foundDocuments(answer)
+    if (documents !== undefined) this.#recorder.listed(invocation, documents)
   }
 
   async #localWrite(content: string | null): Promise<void> {
