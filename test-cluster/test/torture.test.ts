@@ -39,6 +39,9 @@ describe('the history of real nodes', () => {
     }
     expect(history.edits.filter(({ outcome }) => outcome === 'done').length).to.be.above(10)
     expect(history.edits.some(({ outcome }) => outcome === 'conflict')).to.equal(true)
+    for (const path of ['/_view/', '_find']) {
+      expect(history.reads.some(({ label, revision }) => label.includes(path) && revision !== null)).to.equal(true)
+    }
   })
 
   it('is refused when a 201 names another revision', () => {
@@ -56,12 +59,14 @@ describe('the history of real nodes', () => {
     expect(rules(forged)).to.include('conflicts-final')
   })
 
-  it('is refused when a list at rest shows no row for an acknowledged document', () => {
+  it('is refused when a list, a view or a query at rest shows no row for an acknowledged document', () => {
     const { restMs = Infinity } = history
-    const row = history.reads.find(({ startMs, label, revision }) =>
-      startMs >= restMs && label.includes('_all_docs') && revision !== null)!
-    const forged = { ...history, reads: history.reads.map(each => each === row ? { ...each, revision: null } : each) }
-    expect(rules(forged)).to.include('reads-agree')
+    for (const what of ['_all_docs', 'the view', '_find']) {
+      const row = history.reads.find(({ startMs, label, revision }) =>
+        startMs >= restMs && label.includes(what) && revision !== null)!
+      const reads = history.reads.map(each => each === row ? { ...each, revision: null } : each)
+      expect(rules({ ...history, reads }), what).to.include('reads-agree')
+    }
   })
 })
 
