@@ -164,7 +164,7 @@ export function createCoordinator(parts: CoordinatorParts): CoordinatorNode {
   const viewScope: FindScope | undefined = views
     && {
       ...scope, indexes: views.indexes, viewOptions: { ...defaultViewOptions, ...views.options },
-      ...createViewMemory(),
+      ...createViewMemory(stopping.signal),
       openDocument: (...parameters) => openDocument(scope, ...parameters), sortMemory: new SortMemory(),
     }
   return {

@@ -5,7 +5,13 @@ import { SingleRun } from '@sectional/core'
  * whatever the number of queries.
  */
 export class LazyBuilds {
+  /** Aborts when the coordinator stops. Builds that are about to begin do not wait any longer then. */
+  readonly stopping: AbortSignal
   readonly #builds = new Map<string, SingleRun>()
+
+  constructor(stopping: AbortSignal) {
+    this.stopping = stopping
+  }
 
   /**
    * Begins a build now or, while that index has one that is about to begin, after it.

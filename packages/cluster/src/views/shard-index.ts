@@ -11,9 +11,6 @@ import type { ViewScope } from './view-scope.ts'
 /** How often a query waits for a build of an index that is absent again when it is read. */
 const buildAttemptsMax = 3
 
-/** A lazy build goes on when its client has gone. */
-const neverAborted = new AbortController().signal
-
 /** Opens the index of one shard on one replica, as fresh as the query requires, and on another one after a failure. */
 export class ShardIndex<Place, Row> {
   readonly #scope: ViewScope
@@ -101,12 +98,12 @@ export class ShardIndex<Place, Row> {
   }
 
   async #buildConfirmed(peer: Peer): Promise<void> {
-    const { options: { missedWaitMs, readTimeoutMs }, runtime: { clock }, unconfirmed } = this.#scope
+    const { options: { missedWaitMs, readTimeoutMs }, runtime: { clock }, unconfirmed, lazyBuilds } = this.#scope
     const { definition, requestId } = this.#request
     const isUsable = ({ node }: Peer): boolean => node === peer.node
     const needed = { newest: unconfirmed.newest, isUsable, deadline: clock.monotonic() + missedWaitMs }
     try {
-      await confirmedReaders(this.#scope, this.#place, needed, { requestId, signal: neverAborted })
+      await confirmedReaders(this.#scope, this.#place, needed, { requestId, signal: lazyBuilds.stopping })
       const request = { definition, through: 'newest', waitMs: 0 } as const
       await this.#indexes(peer).buildIndex(request, { timeoutMs: readTimeoutMs, requestId })
     } catch {

@@ -48,9 +48,10 @@ export interface ViewMemory {
   readonly newestReaders: NewestReaders
 }
 
-export function createViewMemory(): ViewMemory {
+/** @param stopping aborts when the coordinator stops */
+export function createViewMemory(stopping: AbortSignal): ViewMemory {
   return {
-    indexIds: new IndexIds(), indexFingerprints: new IndexFingerprints(), lazyBuilds: new LazyBuilds(),
+    indexIds: new IndexIds(), indexFingerprints: new IndexFingerprints(), lazyBuilds: new LazyBuilds(stopping),
     mergedGroups: new MergedGroups(), newestReaders: new NewestReaders(),
   }
 }

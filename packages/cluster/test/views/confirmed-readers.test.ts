@@ -81,6 +81,21 @@ describe('a query after an acknowledged write', () => {
     await world.during(scope.background.idle())
   })
 
+  it('with update=lazy does not delay a stop', async () => {
+    const world = new IndexWorld()
+    const scope = world.viewScope('c')
+    await writeAndQuery(world, 'c', 'before')
+    world.faults.set('c', storesFail)
+    await writeAndQuery(world, 'c', 'new')
+    expect(await queriedBy(world, scope, 'lazy')).to.deep.equal(['before'])
+    await world.clock.advance(1)
+    expect(scope.background.running).to.be.above(0)
+    world.stopping.abort()
+    const before = world.clock.monotonic()
+    await world.during(scope.background.idle())
+    expect(world.clock.monotonic() - before).to.be.at.most(1)
+  })
+
   it('asks the replica of this node again when anti-entropy has brought the write', async () => {
     const world = new IndexWorld()
     world.faults.set('c', storesFail)

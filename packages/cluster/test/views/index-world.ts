@@ -37,6 +37,8 @@ export class IndexWorld extends ReplicaWorld {
   readonly #gates = new Map<string, PromiseWithResolvers<void>>()
   readonly #viewOptions: ViewOptions
   readonly #coordinatorOptions: WorldOptions['coordinator']
+  /** Abort it to stop the lazy builds of the scopes of `viewScope`. */
+  readonly stopping = new AbortController()
   /** Number of rows in each page that a replica sends. */
   pageRows = 3
   /** Number of pages that replicas have sent. */
@@ -73,7 +75,7 @@ export class IndexWorld extends ReplicaWorld {
       runtime: this.runtime(node), options, readHealth, decisionHealth, viewOptions: this.#viewOptions,
       access: new ReplicaAccess(node, this.directory(node), health, () => this.state().databases),
       background: new BackgroundWork(), unconfirmed: this.coordinator(node).unconfirmed,
-      ...createViewMemory(),
+      ...createViewMemory(this.stopping.signal),
       indexes: this.indexDirectory(node),
     }
   }
