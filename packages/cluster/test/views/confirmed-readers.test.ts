@@ -59,43 +59,6 @@ describe('a query after an acknowledged write', () => {
     expect(await query(false)).to.deep.equal(['new'])
   })
 
-  it('with update=lazy builds acknowledged writes once the replica has them, for many queries together', async () => {
-    const world = new IndexWorld()
-    const scope = world.viewScope('c')
-    await writeAndQuery(world, 'c', 'before')
-    world.faults.set('c', storesFail)
-    await world.during(world.coordinator('c').updateDocuments(
-      world.db, [edit('new', null, { keys: ['new'], value: 1 })], { w: 2 }, request()))
-    world.faults.clear()
-    world.calls.length = 0
-    for (let i = 0; i < 5; i++) expect(await queriedBy(world, scope, 'lazy')).to.deep.equal(['before'])
-    const drivers = world.nodes.map(node => world.antiEntropy(node))
-    for (const driver of drivers) driver.start()
-    await world.clock.advance(5_000)
-    for (const driver of drivers) await driver.stop()
-    expect(await queriedBy(world, scope, false)).to.deep.equal(['before', 'new'])
-    const indexCalls = world.calls.filter(({ verb }) => verb.includes('Index'))
-    expect(indexCalls.every(({ node }) => node === 'c')).to.equal(true)
-    // The first query begins one, and the others one behind it.
-    expect(indexCalls.filter(({ verb }) => verb === 'buildIndex')).to.have.length(2)
-    await world.during(scope.background.idle())
-  })
-
-  it('with update=lazy does not delay a stop', async () => {
-    const world = new IndexWorld()
-    const scope = world.viewScope('c')
-    await writeAndQuery(world, 'c', 'before')
-    world.faults.set('c', storesFail)
-    await writeAndQuery(world, 'c', 'new')
-    expect(await queriedBy(world, scope, 'lazy')).to.deep.equal(['before'])
-    await world.clock.advance(1)
-    expect(scope.background.running).to.be.above(0)
-    world.stopping.abort()
-    const before = world.clock.monotonic()
-    await world.during(scope.background.idle())
-    expect(world.clock.monotonic() - before).to.be.at.most(1)
-  })
-
   it('asks the replica of this node again when anti-entropy has brought the write', async () => {
     const world = new IndexWorld()
     world.faults.set('c', storesFail)

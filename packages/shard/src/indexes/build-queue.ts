@@ -17,15 +17,15 @@ export interface BuildLimits {
   readonly runningMax: number
   /** Short builds that run beside them. */
   readonly shortMax: number
-  /** Changes that a short build has to read at most when it is requested. */
+  /** The largest `RequestedBuild.changes` of a short build. */
   readonly shortChangesMax: number
   /** Slow builds that run beside them. */
   readonly slowMax: number
   /** Builds that may wait. Further ones are refused as `overloaded`. */
   readonly waitingMax: number
   /**
-   * Builds that have given their place away and wait for another one. Each holds a scan and up to about 2 MiB of
-   * changes. When there are as many, builds take turns only with these, and no further one begins except short ones.
+   * Builds that have given their place away and wait for another one. Each holds a scan and up to about 3 MiB of
+   * changes. When there are more, builds take turns only with these, and no further one begins except short ones.
    */
   readonly pausedMax: number
 }
@@ -36,7 +36,7 @@ const defaultBuildLimits: BuildLimits = Object.freeze({
 
 /** What a build has to do, as far as it is known when it is requested. */
 export interface RequestedBuild {
-  /** The number of changes that the index lacks. */
+  /** By how many sequence numbers the index is behind. It lacks as many changes at most. */
   readonly changes: number
   /** Whether the last build of this index was slow, or failed. */
   readonly wasSlow: boolean
@@ -49,8 +49,8 @@ export interface BuildTurn {
   /** Call this when the build has written changes. */
   progressed(): void
   /**
-   * Call this after progress. Resolves when the build may go on: at once, unless its time is up and others wait or the
-   * node is busy.
+   * Call this before further changes are read. Resolves when the build may go on: at once, unless its time is up and
+   * others need its place, a short build finds no other place, or the node is busy.
    */
   giveWay(): Promise<void>
   /** Call this once, when the build has ended. */
@@ -123,7 +123,7 @@ export class BuildQueue {
   enter(signal: AbortSignal, { changes, wasSlow }: RequestedBuild): Promise<BuildTurn> {
     const { shortChangesMax, waitingMax } = this.#limits
     const lane = wasSlow ? this.#slow : changes <= shortChangesMax ? this.#short : this.#normal
-    if (lane.running < lane.runningMax) return Promise.resolve(this.#begin(lane, signal))
+    if (lane.running < lane.runningMax && this.#mayBegin(lane)) return Promise.resolve(this.#begin(lane, signal))
     if (this.waiting >= waitingMax) {
       throw new ReplicaError('overloaded', `${waitingMax} builds of indexes wait already`)
     }
@@ -147,8 +147,10 @@ export class BuildQueue {
       wasSlow: false, lane, since: 0, placedAt: this.#clock.monotonic(), timer: undefined,
       progressed: () => {
         const isQuick = this.#clock.monotonic() - turn.since < slowBuildMs
-        if (isQuick && turn.lane === this.#slow) this.#move(turn, this.#normal)
+        const isNormalAgain = isQuick && turn.lane === this.#slow
+        if (isNormalAgain) this.#move(turn, this.#normal)
         this.#watch(turn)
+        if (isNormalAgain) this.#fill()
       },
       giveWay: () => this.#giveWay(turn, signal),
       leave: () => this.#free(turn),
@@ -172,7 +174,7 @@ export class BuildQueue {
     const lane = this.#normal
     if (turn.lane === this.#short) {
       // It keeps its place when too many are paused, so that further short builds wait instead.
-      if (lane.paused.size > this.#limits.pausedMax) return
+      if (!this.#mayBegin(lane)) return
       if (lane.running < lane.runningMax) {
         this.#move(turn, lane)
         this.#fill()
@@ -183,7 +185,7 @@ export class BuildQueue {
     if (!isWanted && !(this.#isBusy() && this.#long.size > 1)) return
     await new Promise<void>(resolve => {
       const proceed = (): void => {
-        signal.removeEventListener('abort', proceed)
+        signal.removeEventListener('abort', cancel)
         lane.paused.delete(proceed)
         turn.lane = lane
         lane.running++
@@ -192,10 +194,14 @@ export class BuildQueue {
         this.#watch(turn)
         resolve()
       }
+      const cancel = (): void => {
+        proceed()
+        this.#fill()
+      }
       lane.paused.add(proceed)
-      signal.addEventListener('abort', proceed, { once: true })
+      signal.addEventListener('abort', cancel, { once: true })
       this.#free(turn)
-      if (signal.aborted && lane.paused.has(proceed)) proceed()
+      if (signal.aborted && lane.paused.has(proceed)) cancel()
     })
   }
 
@@ -236,10 +242,14 @@ export class BuildQueue {
     }
   }
 
+  #mayBegin(lane: Lane): boolean {
+    return lane.paused.size <= this.#limits.pausedMax
+  }
+
   /** Takes the next build of those that wait to begin and of those that wait to continue, alternately. */
   #next(lane: Lane): (() => void) | undefined {
     const [continues] = this.#long.size > 0 && this.#isBusy() ? [] : lane.paused
-    const [begins] = lane.paused.size > this.#limits.pausedMax ? [] : lane.waiting
+    const [begins] = this.#mayBegin(lane) ? lane.waiting : []
     const next = lane.hasContinued ? begins ?? continues : continues ?? begins
     if (next === undefined) return undefined
     lane.hasContinued = next === continues

@@ -124,14 +124,14 @@ export class IndexBuild {
       await content.beginScan(now.sequence)
       const request = { since: content.readSequence, descending: false, body: true, locals: false, purges: true }
       for await (const page of replica.scanChanges(request, { ...call, history: content.history })) {
-        if (content !== this.#content) return
         await turns.background.pause()
         if (page.length === 0) continue
+        // Before a page and not behind it, because little is left to do behind the last one.
+        await turn.giveWay()
+        if (content !== this.#content) return
         await content.apply(page, this.#ended.signal)
         turn.progressed()
         this.#run = { ...this.#run!, updatedOn: this.#parts.clock.now() }
-        // Behind the last page, the index is nearly up to date, so callers do not wait for another turn.
-        if (content.readSequence < now.sequence) await turn.giveWay()
       }
       await content.complete(now.sequence)
       this.#tell()

@@ -1,5 +1,6 @@
+import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
-import { ManualClock, sleep } from '@sectional/runtime'
+import { ManualClock, SeededRandom, sleep } from '@sectional/runtime'
 import { BuildQueue, buildSliceMs, shortBuildMs, slowBuildMs } from '../../src/indexes/build-queue.ts'
 import type { BuildTurn, RequestedBuild } from '../../src/indexes/build-queue.ts'
 
@@ -94,6 +95,15 @@ describe('the queue of builds', () => {
     expect(next.length).to.equal(1)
   })
 
+  it('lets a slow build begin in place of one that makes progress quickly again', async () => {
+    queue = new BuildQueue(clock, () => isBusy, { slowMax: 1 })
+    const slow = request(2, wasSlow)
+    await clock.advance(100)
+    slow[0]!.progressed()
+    await clock.advance(0)
+    expect([slow.length, queue.running]).to.deep.equal([2, 2])
+  })
+
   it('lets some short builds run beside the others', async () => {
     request(2)
     request(1)
@@ -158,6 +168,48 @@ describe('the queue of builds', () => {
       void fresh[0]!.giveWay().then(() => goesOn = true)
       await clock.advance(0)
       expect(goesOn).to.equal(true)
+    })
+
+    it('gives a build that continues a whole slice, and watches its progress', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
+      const long = await begun(1)
+      const others = request(2)
+      const going = await slice(long)
+      others[0]!.leave()
+      await clock.advance(0)
+      expect([going.size, others.length]).to.deep.equal([1, 1])
+      going.clear()
+      void long[0]!.giveWay().then(() => going.add(long[0]!))
+      await clock.advance(slowBuildMs - 1)
+      expect([going.size, others.length]).to.deep.equal([1, 1])
+      await clock.advance(1)
+      expect([long[0]!.wasSlow, others.length]).to.deep.equal([true, 2])
+    })
+
+    it('does not ask slow ones to give way', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1, slowMax: 1 })
+      const [slow] = [request(1, wasSlow), request(2), request(1, wasSlow)]
+      await clock.advance(0)
+      await clock.advance(slowBuildMs)
+      let goesOn = false
+      void slow[0]!.giveWay().then(() => goesOn = true)
+      await clock.advance(0)
+      expect(goesOn).to.equal(true)
+    })
+
+    it('lets no further one begin in the place of too many that wait while the node is busy', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 4, pausedMax: 1 })
+      const long = await begun(4)
+      isBusy = true
+      const going = await slice(long)
+      const further = request(1)
+      await clock.advance(0)
+      expect([going.size, further.length, queue.running, queue.waiting]).to.deep.equal([1, 0, 1, 4])
+      for (const turn of long) {
+        turn.leave()
+        await clock.advance(0)
+      }
+      expect([going.size, further.length]).to.deep.equal([4, 1])
     })
 
     it('lets builds that continue and builds that begin take turns', async () => {
@@ -243,13 +295,21 @@ describe('the queue of builds', () => {
       const long = await begun(1)
       const [becomesLong, next] = [request(1, few), request(1, few)]
       await clock.advance(0)
-      const going = await slice(becomesLong, shortBuildMs)
+      expect((await slice(becomesLong, shortBuildMs - 1)).size).to.equal(1)
+      const going = await slice(becomesLong, 1)
       expect([going.size, next.length, queue.running, queue.waiting]).to.deep.equal([0, 1, 2, 1])
       long[0]!.leave()
       await clock.advance(0)
       expect([going.size, queue.running, queue.waiting]).to.deep.equal([1, 2, 0])
+      const [otherLong, otherShort] = [request(1), request(1, few)]
+      await clock.advance(0)
+      expect([otherLong.length, otherShort.length]).to.deep.equal([0, 0])
       becomesLong[0]!.leave()
-      next[0]!.leave()
+      await clock.advance(0)
+      expect([otherLong.length, otherShort.length]).to.deep.equal([1, 0])
+      for (const turn of [...next, ...otherLong]) turn.leave()
+      await clock.advance(0)
+      otherShort[0]!.leave()
       expect([queue.running, clock.pendingTimers]).to.deep.equal([0, 0])
     })
 
@@ -334,4 +394,71 @@ describe('the queue of builds', () => {
       return turns
     }
   })
+
+  it('lets every build end, and counts exactly, under random builds', async () => {
+    for (let seed = 1; seed <= 60; seed++) await randomBuilds(new SeededRandom(seed), `seed ${seed}`)
+  })
 })
+
+interface RandomBuild {
+  readonly abort: AbortController
+  pages: number
+  turn?: BuildTurn
+  /** Whether it has a place. */
+  works: boolean
+  ended: boolean
+}
+
+/** Makes random requests and pages until all builds have ended, and compares the counts of the queue with its own. */
+async function randomBuilds(random: SeededRandom, label: string): Promise<void> {
+  const below = (n: number): number => Math.floor(random.fraction() * n)
+  const clock = new ManualClock()
+  let isBusy = false
+  const queue = new BuildQueue(clock, () => isBusy, {
+    runningMax: 1 + below(3), shortMax: 1 + below(3), slowMax: 1 + below(3), pausedMax: below(4), waitingMax: 100,
+  })
+  const builds: RandomBuild[] = []
+  const enter = (): void => {
+    const build: RandomBuild = { abort: new AbortController(), pages: 1 + below(20), works: false, ended: false }
+    const requested = { changes: 2 * below(1001), wasSlow: below(5) === 0 }
+    builds.push(build)
+    void queue.enter(build.abort.signal, requested).then(turn => {
+      build.turn = turn
+      build.works = true
+    })
+  }
+  const leave = (build: RandomBuild): void => {
+    build.works = false
+    build.ended = true
+    build.turn!.leave()
+  }
+  const writePage = (build: RandomBuild): void => {
+    build.turn!.progressed()
+    if (--build.pages === 0) return leave(build)
+    build.works = false
+    void build.turn!.giveWay().then(() => { build.works = true })
+  }
+  const working = (): RandomBuild[] => builds.filter(({ works }) => works)
+  for (let step = 0; step < 300; step++) {
+    const some = working()
+    const one = some[below(some.length)]
+    const what = below(100)
+    if (what < 20) enter()
+    else if (what < 65) { if (one !== undefined) writePage(one) }
+    else if (what < 70) { if (one !== undefined) leave(one) }
+    else if (what < 90) await clock.advance([1, buildSliceMs, shortBuildMs, slowBuildMs][below(4)]!)
+    else if (what < 95) isBusy = !isBusy
+    else if (one !== undefined) one.abort.abort()
+    await clock.advance(0)
+    const waiting = builds.filter(({ works, ended }) => !works && !ended).length
+    expect([queue.running, queue.waiting], `${label}, step ${step}`).to.deep.equal([working().length, waiting])
+  }
+  for (let round = 0; builds.some(({ ended }) => !ended); round++) {
+    expect(round, `${label} ends`).to.be.below(5000)
+    await clock.advance(buildSliceMs)
+    for (const build of working()) writePage(build)
+    await clock.advance(0)
+  }
+  expect([queue.running, queue.waiting, clock.pendingTimers], label).to.deep.equal([0, 0, 0])
+  for (const { abort: { signal } } of builds) expect(getEventListeners(signal, 'abort'), label).to.have.length(0)
+}

@@ -270,6 +270,32 @@ describe('the indexes of a replica', () => {
     await world.stop()
   })
 
+  it('give way also when queries extend a build again and again', async () => {
+    const world = new World()
+    const clock = new ManualClock()
+    let extensions = 0
+    let extensionsBefore: number | undefined
+    world.indexer = {
+      ...world.indexer,
+      map: async ({ map }, documents) => {
+        if (map === 'y') extensionsBefore ??= extensions
+        else if (extensions < 20) {
+          await clock.advance(buildSliceMs)
+          await world.write(`extension ${++extensions}`)
+          await world.build(definition, 0)
+          if (extensions === 3) void world.build(other, 0)
+        }
+        return documents.map(({ id }) => ({ rows: [{ key: id, value: new Uint8Array(1) }] }))
+      },
+    }
+    await world.start(new BuildQueue(clock, undefined, oneAtATime))
+    await world.write('a')
+    while ((await world.build()).position.sequence < 21) await setImmediate()
+    await world.build(other)
+    expect(extensionsBefore).to.equal(3)
+    await world.stop()
+  })
+
   it('end their builds when they are closed, also those that wait', async () => {
     const world = await new World().start(new BuildQueue(new RealClock(), undefined, { ...oneAtATime, waitingMax: 1 }))
     await world.write('a')
