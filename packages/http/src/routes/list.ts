@@ -93,7 +93,8 @@ async function viewSource(
   const viewOf = (): QueriedView => queriedView(definitionOf(), undefined, services)
   const parameters = { ...listedViewParameters(request.query, body, viewOf), attachments: false }
   const documents = request.method === 'GET' && parameters.includeDocs && await documentsFingerprint(request, services)
-  const opened = await openView(await prepareQuery(definitionOf(), parameters, services), request, services)
+  const prepared = await prepareQuery(definitionOf(), parameters, services)
+  const opened = await openView({ design, view }, prepared, request, services)
   const { answer } = opened
   let hasFailed = false
   const onFailed = (): void => { hasFailed = true }

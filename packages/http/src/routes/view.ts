@@ -9,14 +9,14 @@ import { endHead, JsonWriter } from '../messages/json-writer.ts'
 import { jsonHeaders } from '../messages/response.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { documentsFingerprint, openView, prepareQuery, type PreparedQuery } from '../views/view-answer.ts'
-import { findDefinition, queriedView } from '../views/view-definitions.ts'
+import { findDefinition, queriedView, type ViewName } from '../views/view-definitions.ts'
 import type { Handler } from '../pipeline/resource.ts'
 import type { Services } from '../services/services.ts'
 import { viewParameters, viewQueryParameters } from '../views/view-parameters.ts'
 import { tryView } from '../views/view-trial.ts'
 
 /** The view that a path names. */
-interface ViewPath { readonly design: string; readonly view: string; readonly partition?: string }
+interface ViewPath extends ViewName { readonly partition?: string }
 
 export const listView: Handler = (request, services) => list(pathOfView(request), request, services)
 export const queryView: Handler = (request, services) => queries(pathOfView(request), request, services)
@@ -44,7 +44,7 @@ async function list(path: ViewPath, request: RequestContext, services: Services)
   const shown = request.head ? { ...parameters, limit: 0 } : parameters
   const prepared = await prepareQuery(definitionOf(), shown, services)
   const documents = parameters.includeDocs ? await documentsFingerprint(request, services) : ''
-  const opened = await openView(prepared, request, services)
+  const opened = await openView(path, prepared, request, services)
   try {
     const { fingerprint, updateSequence } = opened.answer
     const state = `${fingerprint}\n${documents}\n${parameters.updateSequence ? updateSequence() : ''}`
@@ -78,9 +78,8 @@ async function dryRun(
 }
 
 /** Answers several queries. The answer has no ETag, because each query is begun when the previous one was written. */
-async function queries(
-  { design, view, partition }: ViewPath, request: RequestContext, services: Services,
-): Promise<void> {
+async function queries(path: ViewPath, request: RequestContext, services: Services): Promise<void> {
+  const { design, view, partition } = path
   const { turns } = services.runtime
   if (isDryRun(request)) throw new ApiError('bad_request', '`dry_run` is not possible with `queries`')
   const definitionOf = await findDefinition(design, view, request, services)
@@ -100,7 +99,7 @@ async function queries(
     if (index > 0) writer.text(',\r\n')
     await turns.pause()
     request.signal.throwIfAborted()
-    const opened = await openView(query, request, services)
+    const opened = await openView(path, query, request, services)
     try {
       await opened.write(writer)
     } finally {

@@ -9,6 +9,7 @@ import { ListWriter, type DocumentWriter, type ListHead } from '../lists/list-wr
 import type { JsonWriter } from '../messages/json-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { linkedDocuments } from './linked-documents.ts'
+import { unlessDeleted, type ViewName } from './view-definitions.ts'
 import type { Services } from '../services/services.ts'
 import type { ViewParameters } from './view-parameters.ts'
 
@@ -84,9 +85,16 @@ export async function prepareQuery(
 /**
  * Begins a query. The caller must close its answer.
  *
- * @throws ApiError `timeout` when the indexes were not built in time, and as every operation of the coordinator
+ * @throws ApiError `timeout` when the indexes were not built in time, and as every operation of the coordinator;
+ * `missing` or `deleted` when the view was deleted meanwhile
  */
 export async function openView(
+  view: ViewName, prepared: PreparedQuery, request: RequestContext, services: Services,
+): Promise<OpenedView> {
+  return unlessDeleted(view, beginQuery(prepared, request, services), request, services)
+}
+
+async function beginQuery(
   { parameters, query }: PreparedQuery, request: RequestContext, services: Services,
 ): Promise<OpenedView> {
   const { coordinator } = services

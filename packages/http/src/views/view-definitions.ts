@@ -1,6 +1,6 @@
 /** Reads the definitions of views from the design documents of a database. */
 import { DesignDocument } from '@sectional/cluster'
-import { viewDefinition, viewDefinitions, type IndexDefinition, type IndexedDatabase } from '@sectional/core'
+import { ApiError, viewDefinition, viewDefinitions, type IndexDefinition, type IndexedDatabase } from '@sectional/core'
 import { currentDesignDocument } from '../documents/current-design-document.ts'
 import { indexesOf } from '../find/stored-indexes.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -19,6 +19,34 @@ export async function openDefinition(
 ): Promise<IndexDefinition> {
   const definitionOf = await findDefinition(designName, viewName, request, services)
   return definitionOf()
+}
+
+/** The names of a view. */
+export interface ViewName {
+  /** Without `_design/`. */
+  readonly design: string
+  readonly view: string
+}
+
+/**
+ * Waits for the answer of a view. When it fails and the view was deleted meanwhile, that is the error: the cleanup of
+ * views has removed its indexes.
+ *
+ * @throws ApiError as `openDefinition` with the status 404, and as `answer`
+ */
+export async function unlessDeleted<T>(
+  { design, view }: ViewName, answer: Promise<T>, request: RequestContext, services: Services,
+): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ApiError && error.status >= 500) {
+      await openDefinition(design, view, request, services).catch((other: unknown) => {
+        if (other instanceof ApiError && other.status === 404) throw other
+      })
+    }
+    throw error
+  }
 }
 
 /**

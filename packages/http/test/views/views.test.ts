@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rootCollationVersion } from '@sectional/core'
+import { ApiError, rootCollationVersion } from '@sectional/core'
 import { MemoryNode, type Answer } from '../memory-node.ts'
 import { MemoryViews } from './memory-views.ts'
 
@@ -73,6 +73,20 @@ describe('a view', () => {
       assert.deepEqual([status, json.reason], [405, 'Only GET,POST,HEAD allowed'])
       assert.equal((await node.post(`/db/_design/d/${path}`, {})).status, 405)
     }
+  })
+
+  it('is not there when it fails because it was deleted meanwhile, and fails otherwise', async () => {
+    const refuse = async (): Promise<never> => { throw new ApiError('service_unavailable', 'no index') }
+    const { _rev: rev } = (await node.get('/db/_design/d')).json
+    const unavailable = { error: 'service unavailable', reason: 'no index' }
+    node.coordinator.scanView = refuse
+    assert.deepEqual((await node.get('/db/_design/d/_view/name')).json, unavailable)
+    node.coordinator.scanView = async () => {
+      await node.delete(`/db/_design/d?rev=${rev}`)
+      return refuse()
+    }
+    const { status, json } = await node.get('/db/_design/d/_view/name')
+    assert.deepEqual([status, json], [404, { error: 'not_found', reason: 'deleted' }])
   })
 
   it('has the sequence of its indexes when the client asks for it', async () => {
