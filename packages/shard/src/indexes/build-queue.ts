@@ -242,6 +242,7 @@ export class BuildQueue {
     }
   }
 
+  /** Returns false while too many builds have given way: these continue first. */
   #mayBegin(lane: Lane): boolean {
     return lane.paused.size <= this.#limits.pausedMax
   }
