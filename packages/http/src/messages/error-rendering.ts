@@ -107,7 +107,7 @@ function bodyTooSlow({ exchange, user }: RequestContext, cause: BodyTooSlowError
  * during the request.
  */
 const withoutReplicas: ReadonlySet<string> = new Set([
-  errorRegistry.internal_server_error.error, errorRegistry.service_unavailable.error,
+  errorRegistry.internal_server_error.error, errorRegistry.service_unavailable.error, errorRegistry.timeout.error,
 ])
 
 function afterDeletion(request: RequestContext, services: Services, error: ApiError): ApiError {

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import { ApiError } from '@sectional/core'
 import { databaseResources } from '../../src/route-table.ts'
 import { adminAuthorization, MemoryNode } from '../memory-node.ts'
 
@@ -157,6 +158,18 @@ describe('request pipeline', () => {
     expect((await node.get('/nosuch/_all_docs', { authorization: '' })).json.reason).to.equal(
       'Database does not exist.',
     )
+  })
+
+  it('says that the database is missing when it was deleted during the request and no replica answers', async () => {
+    for (const name of ['internal_server_error', 'service_unavailable', 'timeout'] as const) {
+      await node.put('/db')
+      node.coordinator.listDocuments = async () => {
+        await node.delete('/db')
+        throw new ApiError(name)
+      }
+      const { status, json } = await node.get('/db/_all_docs')
+      expect([status, json.reason], name).to.deep.equal([404, 'Database does not exist.'])
+    }
   })
 
   it('keeps only the listed headers for Prefer: return=minimal', async () => {
