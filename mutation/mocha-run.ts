@@ -18,7 +18,8 @@ interface TestFailure {
 async function firstFailure(folder: string, files: readonly string[], only?: string): Promise<TestFailure | undefined> {
   let title: string | undefined
   const { status, hangs, lines } = await runNode(folder, [
-    'node_modules/mocha/bin/mocha.js', '--no-config', '-n', 'conditions=sectional-source',
+    'node_modules/mocha/bin/mocha.js', '--no-config', '--require', './scripts/unhandled-rejections.mjs',
+    '-n', 'conditions=sectional-source',
     '-n', 'disable-warning=ExperimentalWarning', '--timeout', `${testMsMax}`, '--exit', '--bail',
     '--reporter', 'json-stream', ...(only === undefined ? [] : ['--fgrep', only]), ...files,
   ], limits, line => {

@@ -111,13 +111,14 @@ async function readIndexes(
 ): Promise<{ readonly findings: readonly TortureFinding[]; readonly etag: string }> {
   const view = recorder.begin(`the view at rest by node${node.number}`)
   const answer = await send(node, `${viewPath}?reduce=false`)
-  const rows = viewRows(answer)!
+  const rows = complete(viewRows(answer), answer)
   recorder.listed(view, withMissing(rows, recorder.documents))
   const query = recorder.begin(`_find at rest by node${node.number}`)
   const found: ShownDocument[] = []
   for (const v of contents) {
     const json = { selector: { v }, limit: 1_000_000, use_index: ['queries', 'by_content'] }
-    found.push(...foundDocuments(await send(node, '_find', { json }))!)
+    const page = await send(node, '_find', { json })
+    found.push(...complete(foundDocuments(page), page))
   }
   recorder.listed(query, withMissing(found, recorder.documents))
   const findings: TortureFinding[] = []
@@ -129,6 +130,8 @@ async function readIndexes(
   const keys = (answer.body.rows as { id: string; key: unknown }[]).map(({ id, key }) => JSON.stringify([key, id]))
   compare('the order of the view', keys, keys.toSorted())
   compare('total_rows', answer.body.total_rows, rows.length)
+  compare('the number of rows', rows.length, new Set(rows.map(({ document }) => document)).size)
+  compare('the number of found documents', found.length, rows.length)
   const stale = await send(node, `${viewPath}?reduce=false&update=false`)
   compare('the view with update=false', stale.body.rows, answer.body.rows)
   const groups = await send(node, `${viewPath}?group_level=1`)
@@ -136,6 +139,12 @@ async function readIndexes(
   compare('the reduction of the view', groups.body.rows,
     [...counts].map(([epoch, { length }]) => ({ key: [epoch], value: length })))
   return { findings, etag: String(answer.headers.etag) }
+}
+
+/** @throws Error when the answer does not have all rows */
+function complete<T>(rows: T | undefined, { body }: Answer): T {
+  if (rows === undefined) throw new Error(`an answer at rest is not complete: ${JSON.stringify(body).slice(0, 1000)}`)
+  return rows
 }
 
 async function readLocalDocuments(node: TestNode, recorder: Recorder): Promise<void> {

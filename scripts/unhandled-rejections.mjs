@@ -1,0 +1,12 @@
+/**
+ * A root hook of mocha: a promise that rejects and that nobody handles fails the test that runs. mocha 12 ignores it
+ * otherwise, while a node would end. Workers remove all listeners behind each file, so each file adds it again.
+ */
+function fail(reason) {
+  throw reason instanceof Error ? reason : new Error(`a promise was rejected with ${String(reason)}`)
+}
+
+export const mochaHooks = {
+  beforeAll() { process.on('unhandledRejection', fail) },
+  afterAll() { process.off('unhandledRejection', fail) },
+}
