@@ -38,17 +38,6 @@ describe('pouchdb 9', function () {
   let folder: string
   let pouch: Pouch
   let sync: PouchSync | undefined
-  let listeners: NodeJS.UnhandledRejectionListener[]
-
-  // PouchDB handles no rejection of some requests that fail when a node crashes. Its sync repeats these requests.
-  before(() => {
-    listeners = process.listeners('unhandledRejection')
-    process.removeAllListeners('unhandledRejection').on('unhandledRejection', () => {})
-  })
-  after(() => {
-    process.removeAllListeners('unhandledRejection')
-    for (const listener of listeners) process.on('unhandledRejection', listener)
-  })
 
   beforeEach(async () => {
     cluster = await TestCluster.start({ nodes: 3 })
