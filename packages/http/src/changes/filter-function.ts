@@ -60,9 +60,22 @@ export async function viewFunction(
   }
 }
 
-/** Returns the names in a path. As in CouchDB, slashes may be doubled, leading or trailing. */
+const escapes = /(?:%[0-9a-f]{2})+/gi
+
+/**
+ * Returns the names in a path. As in CouchDB, slashes may be doubled, leading or trailing, and the names are
+ * percent-encoded, so that they may contain slashes. What encodes nothing stands for itself.
+ */
 export function namesIn(path: string): readonly string[] {
-  return path.split('/').filter(part => part !== '')
+  return path.split('/').filter(part => part !== '').map(part => part.replace(escapes, decoded))
+}
+
+function decoded(escaped: string): string {
+  try {
+    return decodeURIComponent(escaped)
+  } catch {
+    return escaped
+  }
 }
 
 /** Finds a function and compiles it, so that an error is reported before the feed begins. */

@@ -13,10 +13,15 @@ const design = {
     broken: 'function (doc) { return doc. }',
     throws: 'function (doc) { return doc.missing.member }',
     picky: 'function (doc) { if (doc.n === 9) throw { forbidden: "no nine" }; return true }',
+    'odd/ones': 'function (doc) { return doc.n === 1 }',
+    'half%': 'function (doc) { return doc.n === 2 }',
     named: 'function (doc, req) { return require("lib/names").list.includes(doc._id) }',
   },
   lib: { names: 'exports.list = ["b", "c"]' },
-  views: { big: { map: 'function (doc) { if (doc.n > 2) emit(doc.n) }' }, broken: { map: 'function (' } },
+  views: {
+    big: { map: 'function (doc) { if (doc.n > 2) emit(doc.n) }' }, broken: { map: 'function (' },
+    'big/ones': { map: 'function (doc) { if (doc.n > 3) emit(doc.n) }' },
+  },
 }
 
 describe('filter functions of changes feeds', () => {
@@ -54,6 +59,13 @@ describe('filter functions of changes feeds', () => {
     expect(await ids('filter=f/named')).to.deep.equal(['b', 'c'])
     const posted = await node.post('/db/_changes?filter=f/by&n=2', { anything: true })
     expect(posted.json.results.map((row: any) => row.id)).to.deep.equal(['b'])
+  })
+
+  it('have names with slashes, which are percent-encoded in the value of the parameter', async () => {
+    await write({ a: 1, b: 2, c: 3, d: 4 })
+    expect(await ids('filter=f/odd%252Fones')).to.deep.equal(['a'])
+    expect(await ids('filter=f/half%25')).to.deep.equal(['b'])
+    expect(await ids('filter=_view&view=f/big%252fones')).to.deep.equal(['d'])
   })
 
   it('let rows pass for which the map function of a view emits', async () => {

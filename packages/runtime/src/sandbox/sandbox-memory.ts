@@ -1,28 +1,24 @@
 import { createContext, runInContext, Script } from 'node:vm'
 import { environmentScript, mapKind, type Environment, type ItemsKind, type RunKind } from './functions/environment.ts'
-import { compileFunction, ScriptSyntaxError, sourceName, type ScriptContext } from './functions/function-source.ts'
+import { compileFunction, ScriptSyntaxError, sourceName } from './functions/function-source.ts'
 import { itemsText } from './functions/items-text.ts'
 import { readCallOutcomes, readMapOutcomes } from './functions/outcome-text.ts'
 import { respondText } from './functions/respond-text.ts'
 import { defaultSandboxLimits, SandboxError } from './sandbox.ts'
 import type { CallOutcome, JsonText, MapOutcome, RespondArguments, Sandbox, SandboxFunction } from './sandbox.ts'
 
-/** The isolates of one sandbox; beyond this number the oldest one is dropped. */
-const isolatesMax = 64
+/** The compiled functions of one sandbox; beyond this number the oldest one is dropped. */
+const functionsMax = 64
 
-interface MemoryIsolate {
-  readonly scripts: ScriptContext<unknown>
-  readonly environment: Environment
-  /** Compiled functions by source. */
-  readonly functions: Map<string, unknown>
-}
+/** A compiled function in a context of its own. */
+interface CompiledFunction { readonly environment: Environment; readonly value: unknown }
 
 /**
  * Runs functions in this process, synchronously and without limits of time and memory. A context of `node:vm` is no
  * boundary, so that only functions that are trusted may run here: those of tests and of the simulator.
  */
 export class MemorySandbox implements Sandbox {
-  readonly #isolates = new Map<string, MemoryIsolate>()
+  readonly #functions = new Map<string, CompiledFunction>()
 
   async compile(called: SandboxFunction): Promise<void> {
     this.#compiled(called)
@@ -68,32 +64,31 @@ export class MemorySandbox implements Sandbox {
     return text
   }
 
-  #compiled(called: SandboxFunction): { readonly environment: Environment; readonly value: unknown } {
-    const name = JSON.stringify([called.database, called.designDocument, called.modules])
-    let isolate = this.#isolates.get(name)
-    if (isolate === undefined) {
-      const [oldest] = this.#isolates.keys()
-      if (this.#isolates.size >= isolatesMax && oldest !== undefined) this.#isolates.delete(oldest)
-      this.#isolates.set(name, isolate = createIsolate(called.modules))
+  #compiled({ database, designDocument, modules, source }: SandboxFunction): CompiledFunction {
+    const name = JSON.stringify([database, designDocument, modules, source])
+    let compiled = this.#functions.get(name)
+    if (compiled === undefined) {
+      compiled = compile(modules, source)
+      const [oldest] = this.#functions.keys()
+      if (this.#functions.size >= functionsMax && oldest !== undefined) this.#functions.delete(oldest)
+      this.#functions.set(name, compiled)
     }
-    const { scripts, environment, functions } = isolate
-    if (!functions.has(called.source)) functions.set(called.source, compileFunction(called.source, scripts))
-    return { environment, value: functions.get(called.source) }
+    return compiled
   }
 }
 
-function createIsolate(modules: string): MemoryIsolate {
+function compile(modules: string, source: string): CompiledFunction {
   const context = createContext({})
   const environment = runInContext(environmentScript(modules), context) as Environment
-  const scripts: ScriptContext<unknown> = {
+  const value = compileFunction<unknown>(source, {
     compile: (code, columnOffset) => {
       const script = compileScript(code, columnOffset)
       return () => script.runInContext(context)
     },
-    isFunction: value => typeof value === 'function',
+    isFunction: made => typeof made === 'function',
     allowEval: () => environment.allowEval(),
-  }
-  return { scripts, environment, functions: new Map() }
+  })
+  return { environment, value }
 }
 
 function compileScript(code: string, columnOffset: number): Script {

@@ -177,6 +177,12 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         assert.deepEqual(await call(of(1), '[]'), [{ kind: 'value', json: '1' }])
       })
 
+      it('do not share globals, nor what they change of built-in objects', async () => {
+        await call('() => { leaked = 1; Object.prototype.toJSON = () => "spoiled"; Array.prototype.map = null }', '[]')
+        const source = '() => [typeof leaked, [1].map(x => x + 1)]'
+        assert.deepEqual(await call(source, '[]'), [{ kind: 'value', json: '["undefined",[2]]' }])
+      })
+
       const broken: readonly (readonly [string, RegExp, number | null, number | null])[] = [
         ['function (doc) { emit(doc. }', /Unexpected token/, 1, 28],
         ['function (doc) {\n  emit(doc.a;\n}', /missing \) after argument/, 2, 12],

@@ -2,7 +2,7 @@
  * What functions of design documents find in their context. The source texts of the functions of this file except the
  * first are evaluated inside the context, so these refer to each other and to nothing else. They keep the built-in
  * functions that they use, and use no iterators, because functions of the design document may replace these. Such
- * changes stay in the context, which holds no other design document.
+ * changes stay in the context, which holds no other function.
  */
 import { createEvalGuard } from './code-from-text.ts'
 import { sourceName } from './function-source.ts'

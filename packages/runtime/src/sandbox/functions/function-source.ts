@@ -3,7 +3,7 @@ import { SandboxError } from '../sandbox.ts'
 /** The name of a function's script in stack traces. */
 export const sourceName = 'design-function.js'
 
-/** A context in which functions of design documents are compiled. `Value` is what the host has of a value in it. */
+/** A context in which a function of a design document is compiled. `Value` is what the host has of a value in it. */
 export interface ScriptContext<Value> {
   /**
    * Compiles a script without running it.
@@ -38,9 +38,9 @@ const anonymousStatement = /Function statements require a function name/
  * Compiles the source of a function in any of the forms that `Sandbox` names.
  *
  * A source that is an expression, apart from semicolons at its end, is evaluated as one: `function f(doc) {};` is a
- * function as an expression, and has no value as a script. Any other source is a script, which runs within a function,
- * so that functions of one context do not share the variables of their scripts. `function (doc) {}` is no valid
- * statement of a script, although design documents contain it behind other statements: it is given a name.
+ * function as an expression, and has no value as a script. Any other source is a script, which runs within a function.
+ * `function (doc) {}` is no valid statement of a script, although design documents contain it behind other statements:
+ * it is given a name.
  *
  * @throws SandboxError `compilation`
  */
