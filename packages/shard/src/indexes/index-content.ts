@@ -193,13 +193,21 @@ export class IndexContent {
           await this.#take({ documents: part, readSequence: rows[at - 1]!.sequence })
         }
       }
+      const failure = mapped.find(({ result }) => result.endsBuild !== undefined)?.result.endsBuild
+      if (failure === undefined) continue
+      await this.#writeUnwritten()
+      throw failure
     }
   }
 
   async #take(changes: TakenChanges): Promise<void> {
     if (!this.#isFirstScan) return this.#writeChanges(changes)
     this.#unwritten.add(changes.documents, changes.readSequence)
-    if (this.#unwritten.isFull) await this.#writeChanges(this.#unwritten.take())
+    if (this.#unwritten.isFull) await this.#writeUnwritten()
+  }
+
+  async #writeUnwritten(): Promise<void> {
+    if (!this.#unwritten.isEmpty) await this.#writeChanges(this.#unwritten.take())
   }
 
   async #writeChanges({ documents, readSequence }: TakenChanges): Promise<void> {
@@ -227,7 +235,7 @@ export class IndexContent {
   }
 
   async #complete(newest: number): Promise<void> {
-    if (!this.#unwritten.isEmpty) await this.#writeChanges(this.#unwritten.take())
+    await this.#writeUnwritten()
     const sequence = Math.max(this.#state.readSequence, newest)
     const summaries = this.#state.height === 0 && this.#state.rowCount > 0 ? await this.#summariseAll() : {}
     await this.#write({ ...this.#state, ...summaries, sequence, readSequence: sequence })

@@ -1,4 +1,4 @@
-import type { ChangeRow, IndexDefinition, RowPlace } from '@sectional/core'
+import type { ChangeRow, IndexDefinition, ReplicaError, RowPlace } from '@sectional/core'
 
 /** A row as a map function makes it. */
 export interface MappedRow {
@@ -10,7 +10,16 @@ export interface MappedRow {
 
 /** The rows of one document in the order of the calls of `emit`, or the error with which the map function failed. */
 export type MappedDocument =
-  { readonly rows: readonly MappedRow[]; readonly error?: undefined } | { readonly error: string }
+  { readonly rows: readonly MappedRow[]; readonly error?: undefined; readonly endsBuild?: undefined } | FailedDocument
+
+export interface FailedDocument {
+  readonly error: string
+  /**
+   * The error with which the build ends when this document is written, because documents have failed for so long. The
+   * next build continues behind the document.
+   */
+  readonly endsBuild?: ReplicaError
+}
 
 /** A row of an index, as reduce functions need it. */
 export type IndexedRow = RowPlace & MappedRow

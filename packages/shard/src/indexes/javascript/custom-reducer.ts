@@ -52,7 +52,9 @@ export class CustomReducer implements ViewReducer {
 
   async #call(argumentLists: readonly string[], signal?: AbortSignal): Promise<readonly Uint8Array[]> {
     const { sandbox, turns } = this.#parts
-    const outcomes = await callInBatches(argumentLists, batch => sandbox.call(this.#function, batch), signal)
+    const { outcomes, exhausted } =
+      await callInBatches(argumentLists, batch => sandbox.call(this.#function, batch), signal)
+    if (exhausted !== undefined) throw exhausted
     return turns.map(outcomes, (outcome, at) => this.#stateOf(outcome, argumentLists[at]!.length))
   }
 

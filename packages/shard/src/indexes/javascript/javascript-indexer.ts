@@ -2,13 +2,13 @@ import {
   builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, type IndexDefinition, rootCollationVersion,
   SortKeyEncoder,
 } from '@sectional/core'
-import type { MapOutcome, SandboxError } from '@sectional/runtime'
+import { type MapOutcome, SandboxError } from '@sectional/runtime'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
 import { demandedAbort } from './map-abort.ts'
 import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
-import { callInBatches } from './sandbox-batches.ts'
+import { callInBatches, failedItemsMax } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
 
@@ -54,8 +54,14 @@ export class JavaScriptIndexer implements Indexer {
       for (const outcome of made) length += lengthOf(outcome)
       return made
     }
-    const outcomes = await callInBatches(texts, map, signal, () => length >= mappedLengthMax)
+    const { outcomes, exhausted } = await callInBatches(texts, map, signal, () => length >= mappedLengthMax)
     const results = await turns.run(this.#mappedDocuments(definition, mapped.slice(0, outcomes.length), outcomes))
+    const last = results.at(-1)
+    // Where other documents succeed between those that fail, the build goes on.
+    const isHopeless = outcomes.slice(-failedItemsMax).every(each => each instanceof SandboxError)
+    if (exhausted !== undefined && isHopeless && last?.error !== undefined) {
+      results[results.length - 1] = { ...last, endsBuild: exhausted }
+    }
     if (mapped.length === documents.length) return results
     const resultOf = new Map(results.map((result, at) => [mapped[at]!, result]))
     const next = mapped[results.length]
@@ -66,7 +72,7 @@ export class JavaScriptIndexer implements Indexer {
   /** Returns a generator for `Turns.run`. A promise for each document would cost more than a document with one row. */
   * #mappedDocuments(
     definition: IndexDefinition, documents: readonly ChangeRow[], outcomes: readonly (MapOutcome | SandboxError)[],
-  ): Generator<void, readonly MappedDocument[]> {
+  ): Generator<void, MappedDocument[]> {
     const encoder = this.#encoder(definition)
     const results: MappedDocument[] = []
     for (const [at, { id }] of documents.entries()) {

@@ -5,8 +5,8 @@ import { failureText, SandboxError, type SandboxErrorCode } from '@sectional/run
 const batchItemsMax = 256
 /** Bytes after which a call of the sandbox takes no further document or argument list. */
 export const batchBytesMax = 1024 * 1024
-/** Number of items that may fail alone. At the limits' defaults they take about two minutes. */
-const failedItemsMax = 10
+/** Number of items that may fail alone. At the limits' defaults they take about a minute. */
+export const failedItemsMax = 10
 
 /** Codes of failures of a call that one of its items may have caused. */
 export const itemFailures: ReadonlySet<SandboxErrorCode> = new Set(['timeout', 'memory', 'crashed', 'too_large'])
@@ -31,45 +31,49 @@ export function inBatches<Item>(items: readonly Item[], bytesOf: (item: Item) =>
   return batches
 }
 
+export interface BatchOutcomes<Outcome> {
+  /** For each item its outcome, or the error with which it fails alone. Outcomes of the last items may be missing. */
+  readonly outcomes: readonly (Outcome | SandboxError)[]
+  /** The error `exhausted`, when `failedItemsMax` items have failed alone. No further item was tried then. */
+  readonly exhausted: ReplicaError | undefined
+}
+
 /**
- * Calls the sandbox with the items, in batches. A batch that fails because of the time, memory or size of its results
- * is divided until the items that fail alone are found.
+ * Calls the sandbox with the items, in batches. The items of a batch that fails because of the time, memory or size of
+ * its results are called one by one. An item may fail after some seconds only, so that dividing the batch in halves
+ * would take several times as long.
  *
  * @param isEnough whether the outcomes so far need so much memory that no further call follows
- * @returns for each item its outcome, or the error with which it fails alone; without outcomes of the last items when
- * there were enough
- * @throws ReplicaError `compilation`, `unsupported`, `overloaded`, `closed`; `exhausted` when `failedItemsMax` items
- * fail alone; `cancelled` when the signal aborts
+ * @throws ReplicaError `compilation`, `unsupported`, `overloaded`, `closed`; `cancelled` when the signal aborts
  */
 export async function callInBatches<Item extends Uint8Array | string, Outcome>(
   items: readonly Item[], call: (batch: readonly Item[]) => Promise<readonly Outcome[]>, signal?: AbortSignal,
   isEnough: () => boolean = () => false,
-): Promise<(Outcome | SandboxError)[]> {
+): Promise<BatchOutcomes<Outcome>> {
   const outcomes: (Outcome | SandboxError)[] = []
   let failed = 0
+  let exhausted: ReplicaError | undefined
   const run = async (batch: readonly Item[]): Promise<void> => {
-    if (isEnough()) return
+    if (exhausted !== undefined || isEnough()) return
     if (signal?.aborted) throw new ReplicaError('cancelled', 'the call of a function was cancelled')
     try {
       outcomes.push(...await call(batch))
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error
       if (!itemFailures.has(error.code)) throw replicaFailure(error)
-      if (batch.length === 1) {
-        if (++failed === failedItemsMax) throw exhausted(error)
-        outcomes.push(error)
+      if (batch.length > 1) {
+        for (const item of batch) await run([item])
         return
       }
-      const middle = Math.ceil(batch.length / 2)
-      await run(batch.slice(0, middle))
-      await run(batch.slice(middle))
+      outcomes.push(error)
+      if (++failed === failedItemsMax) exhausted = exhaustedBy(error)
     }
   }
   for (const batch of inBatches(items, item => item.length)) await run(batch)
-  return outcomes
+  return { outcomes, exhausted }
 }
 
-function exhausted(error: SandboxError): ReplicaError {
+function exhaustedBy(error: SandboxError): ReplicaError {
   const message = `The function failed for ${failedItemsMax} documents or lists of values: ${error.message}`
   return new ReplicaError('exhausted', message, { cause: error })
 }

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { type ChangeRow, decodeViewRow, type IndexDefinition, partitionPrefix, SortKeyEncoder } from '@sectional/core'
-import { MemorySandbox, RealClock, Turns } from '@sectional/runtime'
+import {
+  type JsonText, type MapOutcome, MemorySandbox, RealClock, SandboxError, type SandboxFunction, Turns,
+} from '@sectional/runtime'
 import { JavaScriptIndexer } from '../../../src/indexes/javascript/javascript-indexer.ts'
 import { JavaScriptWorld, viewOf } from './javascript-world.ts'
+
+class FailingSandbox extends MemorySandbox {
+  override async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
+    if (documents.some(text => String(text).includes('"bad'))) throw new SandboxError('memory', 'too much')
+    return super.map(called, documents)
+  }
+}
 
 describe('the indexer of functions in JavaScript', () => {
   let world: JavaScriptWorld
@@ -61,6 +70,32 @@ describe('the indexer of functions in JavaScript', () => {
     for (const { view } of cases) {
       assert.deepEqual((await world.rows(view)).map(([id]) => id), ['a', 'b'])
     }
+  })
+
+  describe('with documents on which the map function exceeds its limits', () => {
+    beforeEach(async () => {
+      await world.close()
+      world = await JavaScriptWorld.open(new FailingSandbox())
+    })
+    const view = viewOf('doc => emit(doc._id)')
+
+    it('ends the build behind ten of them, and the next one goes on there', async () => {
+      const ids = Array.from({ length: 15 }, (_, at) => `bad${at}`)
+      await world.write(Object.fromEntries(['a', ...ids, 'b'].map(id => [id, {}])))
+      await assert.rejects(world.build(view), { code: 'exhausted', message: /^The function failed for 10 documents/ })
+      const { failedCount, rowCount, failures } = await world.info(view)
+      assert.deepEqual([failedCount, rowCount], [10, 1])
+      assert.equal(failures[0]!.error, 'too much')
+      assert.deepEqual((await world.rows(view)).map(([id]) => id), ['a', 'b'])
+      assert.equal((await world.info(view)).failedCount, 15)
+    })
+
+    it('goes on when there are others between them, however many there are', async () => {
+      const numbers = Array.from({ length: 60 }, (_, at) => at)
+      await world.write(Object.fromEntries(numbers.map(n => [`${n % 2 === 0 ? 'bad' : 'good'}${n}`, {}])))
+      assert.equal((await world.rows(view)).length, 30)
+      assert.equal((await world.info(view)).failedCount, 30)
+    })
   })
 
   it('ends the build when the source of the map function is not a function', async () => {
