@@ -2,7 +2,7 @@
  * `_design/{name}/_list/{function}/{view}`: list functions, which make a response from the rows of a view or of all
  * documents.
  */
-import { ApiError, type JsonObject } from '@sectional/core'
+import { ApiError, type IndexDefinition, type JsonObject } from '@sectional/core'
 import { requireLister } from '../authentication/authorization.ts'
 import { openDesignFunction } from '../design-functions/design-function.ts'
 import { outcomeOf, valueOf } from '../design-functions/function-call.ts'
@@ -21,7 +21,7 @@ import type { RequestContext } from '../request/request-context.ts'
 import type { Services } from '../services/services.ts'
 import { httpDeclarations } from '../settings/http-options.ts'
 import { documentRowTexts, readListRows, viewRowTexts, type ListRows } from '../views/list-rows.ts'
-import { documentsFingerprint, openView, prepareQuery, viewHead } from '../views/view-answer.ts'
+import { documentsFingerprint, openView, prepareQuery, viewHead, type PreparedQuery } from '../views/view-answer.ts'
 import { findDefinition, queriedView } from '../views/view-definitions.ts'
 import { listedViewParameters, type QueriedView } from '../views/view-parameters.ts'
 
@@ -90,12 +90,18 @@ async function viewSource(
   design: string, view: string, body: JsonObject | null, request: RequestContext, services: Services,
 ): Promise<RowSource> {
   const definitionOf = await findDefinition(design, view, request, services)
-  const viewOf = (): QueriedView => queriedView(definitionOf(), undefined, services)
-  const parameters = { ...listedViewParameters(request.query, body, viewOf), attachments: false }
-  const documents = request.method === 'GET' && parameters.includeDocs && await documentsFingerprint(request, services)
-  const prepared = await prepareQuery(definitionOf(), parameters, services)
-  const opened = await openView({ design, view }, prepared, request, services)
-  const { answer } = opened
+  const prepare = (find: () => IndexDefinition): Promise<PreparedQuery> => {
+    const viewOf = (): QueriedView => queriedView(find(), undefined, services)
+    const asked = { ...listedViewParameters(request.query, body, viewOf), attachments: false }
+    return prepareQuery(find(), asked, services)
+  }
+  const prepared = await prepare(definitionOf)
+  const isTagged = request.method === 'GET' && prepared.parameters.includeDocs
+  const documents = isTagged && await documentsFingerprint(request, services)
+  const opened = await openView(
+    { design, view }, prepared, async definition => prepare(() => definition), request, services,
+  )
+  const { parameters, answer } = opened
   let hasFailed = false
   const onFailed = (): void => { hasFailed = true }
   return {

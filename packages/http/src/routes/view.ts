@@ -1,5 +1,5 @@
 /** `_design/{name}/_view/{view}`, with `/queries`, also in a partition. */
-import { ApiError } from '@sectional/core'
+import { ApiError, type IndexDefinition } from '@sectional/core'
 import { requireDatabaseAdmin } from '../authentication/authorization.ts'
 import { listBody, taggedHeaders } from '../lists/list-request.ts'
 import { pathPartition } from '../lists/path-partition.ts'
@@ -40,13 +40,16 @@ async function list(path: ViewPath, request: RequestContext, services: Services)
   const { design, view, partition } = path
   const definitionOf = await findDefinition(design, view, request, services)
   const body = await listBody(request, services)
-  const parameters = viewParameters(request.query, body, () => queriedView(definitionOf(), partition, services))
-  const shown = request.head ? { ...parameters, limit: 0 } : parameters
-  const prepared = await prepareQuery(definitionOf(), shown, services)
-  const documents = parameters.includeDocs ? await documentsFingerprint(request, services) : ''
-  const opened = await openView(path, prepared, request, services)
+  const prepare = async (find: () => IndexDefinition): Promise<PreparedQuery> => {
+    const asked = viewParameters(request.query, body, () => queriedView(find(), partition, services))
+    const prepared = await prepareQuery(find(), asked, services)
+    return request.head ? { ...prepared, query: { ...prepared.query, limit: 0 } } : prepared
+  }
+  const prepared = await prepare(definitionOf)
+  const documents = prepared.parameters.includeDocs ? await documentsFingerprint(request, services) : ''
+  const opened = await openView(path, prepared, definition => prepare(() => definition), request, services)
   try {
-    const { fingerprint, updateSequence } = opened.answer
+    const { parameters, answer: { fingerprint, updateSequence } } = opened
     const state = `${fingerprint}\n${documents}\n${parameters.updateSequence ? updateSequence() : ''}`
     const headers = taggedHeaders(state, JSON.stringify(parameters), request, services)
     if (headers === null) return
@@ -93,13 +96,18 @@ async function queries(path: ViewPath, request: RequestContext, services: Servic
     await turns.pause()
     prepared.push(await prepareQuery(definition, parameters, services))
   }
+  const prepareAgain = async (member: object, changed: IndexDefinition): Promise<PreparedQuery> =>
+    prepareQuery(
+      changed, viewQueryParameters(request.query, member, queriedView(changed, partition, services)), services,
+    )
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[\r\n')
   for (const [index, query] of prepared.entries()) {
     if (index > 0) writer.text(',\r\n')
     await turns.pause()
     request.signal.throwIfAborted()
-    const opened = await openView(path, query, request, services)
+    const again = (changed: IndexDefinition): Promise<PreparedQuery> => prepareAgain(members[index]!, changed)
+    const opened = await openView(path, query, again, request, services)
     try {
       await opened.write(writer)
     } finally {

@@ -1,17 +1,20 @@
 /** One query of a view: from its parameters to the query of the coordinator, and from the answer to JSON. */
 import { viewRanges, type ViewAnswer, type ViewGroup, type ViewQuery } from '@sectional/cluster'
 import {
-  builtInReduce, decodeReduced, decodeViewGroup, decodeViewRow, SortKeyEncoder, type IndexDefinition, type IndexRow,
-  type ReducedJson, type RowRange, type SplicedDocument,
+  builtInReduce, decodeReduced, decodeViewGroup, decodeViewRow, indexId, SortKeyEncoder, type IndexDefinition,
+  type IndexRow, type ReducedJson, type RowRange, type SplicedDocument,
 } from '@sectional/core'
 import { documentsPerLookup } from '../lists/included-document.ts'
 import { ListWriter, type DocumentWriter, type ListHead } from '../lists/list-writer.ts'
 import type { JsonWriter } from '../messages/json-writer.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { linkedDocuments } from './linked-documents.ts'
-import { unlessDeleted, type ViewName } from './view-definitions.ts'
+import { definitionAfter, type ViewName } from './view-definitions.ts'
 import type { Services } from '../services/services.ts'
 import type { ViewParameters } from './view-parameters.ts'
+
+/** How often a query begins again with the definition that the view has then. */
+const changedViewsMax = 3
 
 const encoders = { root: new SortKeyEncoder('root'), raw: new SortKeyEncoder('raw') }
 
@@ -19,6 +22,7 @@ const encoders = { root: new SortKeyEncoder('root'), raw: new SortKeyEncoder('ra
 export type OpenedView = OpenedRows | OpenedGroups
 
 interface Opened {
+  readonly parameters: ViewParameters
   /** Writes the answer without a line break at its end. */
   write(writer: JsonWriter): Promise<void>
 }
@@ -83,15 +87,28 @@ export async function prepareQuery(
 }
 
 /**
- * Begins a query. The caller must close its answer.
+ * Begins a query. When it fails and the view was changed meanwhile, it begins again: the cleanup of views has removed
+ * the indexes that it waited for. The caller must close its answer.
  *
+ * @param prepare prepares the query for another definition of the view
  * @throws ApiError `timeout` when the indexes were not built in time, and as every operation of the coordinator;
- * `missing` or `deleted` when the view was deleted meanwhile
+ * `missing` or `deleted` when the view was deleted meanwhile; as `prepare`
  */
 export async function openView(
-  view: ViewName, prepared: PreparedQuery, request: RequestContext, services: Services,
+  view: ViewName, prepared: PreparedQuery, prepare: (definition: IndexDefinition) => Promise<PreparedQuery>,
+  request: RequestContext, services: Services,
 ): Promise<OpenedView> {
-  return unlessDeleted(view, beginQuery(prepared, request, services), request, services)
+  let current = prepared
+  for (let changes = 0; ; changes++) {
+    try {
+      return await beginQuery(current, request, services)
+    } catch (error) {
+      const definition = await definitionAfter(error, view, request, services)
+      const isSame = indexId(definition) === indexId(current.query.definition)
+      if (isSame || changes === changedViewsMax) throw error
+      current = await prepare(definition)
+    }
+  }
 }
 
 async function beginQuery(
@@ -105,7 +122,7 @@ async function beginQuery(
     const head = viewHead(answer, parameters)
     const write = (writer: JsonWriter): Promise<void> => parameters.includeDocs
       ? writeRowsWithDocuments(writer, windows(), head) : writeRows(writer, answer, head)
-    return { kind: 'rows', answer, windows, write }
+    return { kind: 'rows', parameters, answer, windows, write }
   }
   const answer = await coordinator.reduceView(request.database, { ...query, groupLevel }, request)
   const groups = () => decodedGroups(answer)
@@ -115,7 +132,7 @@ async function beginQuery(
     if (builtInReduce(query.definition.reduce!) === undefined) writer.holdTag()
     return writeGroups(writer, groups(), viewHead(answer, parameters))
   }
-  return { kind: 'groups', answer, groups, write }
+  return { kind: 'groups', parameters, answer, groups, write }
 }
 
 /** Returns the members before the rows. Reduced rows have no positions, nor have rows whose order does not matter. */

@@ -29,24 +29,19 @@ export interface ViewName {
 }
 
 /**
- * Waits for the answer of a view. When it fails and the view was deleted meanwhile, that is the error: the cleanup of
- * views has removed its indexes.
+ * Returns the definition of a view of which a query has failed, since the view may have been changed meanwhile: then
+ * the cleanup of views has removed the indexes of the query.
  *
- * @throws ApiError as `openDefinition` with the status 404, and as `answer`
+ * @throws ApiError as `openDefinition` with the status 404, when the view was deleted; otherwise `error`, also when the
+ * definition is not the cause
  */
-export async function unlessDeleted<T>(
-  { design, view }: ViewName, answer: Promise<T>, request: RequestContext, services: Services,
-): Promise<T> {
-  try {
-    return await answer
-  } catch (error) {
-    if (error instanceof ApiError && error.status >= 500) {
-      await openDefinition(design, view, request, services).catch((other: unknown) => {
-        if (other instanceof ApiError && other.status === 404) throw other
-      })
-    }
-    throw error
-  }
+export async function definitionAfter(
+  error: unknown, { design, view }: ViewName, request: RequestContext, services: Services,
+): Promise<IndexDefinition> {
+  if (!(error instanceof ApiError) || error.status < 500) throw error
+  return openDefinition(design, view, request, services).catch((other: unknown) => {
+    throw other instanceof ApiError && other.status === 404 ? other : error
+  })
 }
 
 /**

@@ -89,6 +89,39 @@ describe('a view', () => {
     assert.deepEqual([status, json], [404, { error: 'not_found', reason: 'deleted' }])
   })
 
+  it('begins again when it fails because its definition was changed meanwhile', async () => {
+    const { scanView } = node.coordinator
+    const definitions: string[] = []
+    const change = async (map: string): Promise<void> => {
+      const { _rev: rev } = (await node.get('/db/_design/d')).json
+      const views = { ...design.views, name: { map } }
+      assert.equal((await node.put('/db/_design/d', { ...design, views, _rev: rev })).status, 201)
+    }
+    const changing = (map: string): void => {
+      node.coordinator.scanView = async (database, query, context) => {
+        definitions.push(query.definition.map)
+        if (definitions.length > 1) return scanView(database, query, context)
+        await change(map)
+        throw new ApiError('service_unavailable', 'no index')
+      }
+    }
+    const changed = 'doc => { if (doc.kind) emit(doc.kind) }'
+    changing(changed)
+    assert.deepEqual(ids(await node.get('/db/_design/d/_view/name')), ['a', 'b', 'c'])
+    assert.deepEqual(definitions, [byName, changed])
+
+    definitions.length = 0
+    const last = 'doc => emit(doc._id)'
+    changing(last)
+    const { json } = await node.post('/db/_design/d/_view/name/queries', { queries: [{ key: 'other' }] })
+    assert.deepEqual(json.results[0].rows.map((row: { readonly id: string }) => row.id), ['other'])
+
+    definitions.length = 0
+    changing(last)
+    assert.equal((await node.get('/db/_design/d/_view/name')).status, 503)
+    assert.deepEqual(definitions, [last])
+  })
+
   it('has the sequence of its indexes when the client asks for it', async () => {
     const { json } = await node.get('/db/_design/d/_view/name?update_seq=true&limit=0')
     assert.deepEqual(Object.keys(json), ['total_rows', 'offset', 'update_seq', 'rows'])
