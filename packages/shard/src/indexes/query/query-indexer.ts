@@ -16,13 +16,13 @@ export interface QueryIndexerParts {
 const noRows: MappedDocument = { rows: [] }
 /** Is changed when equal definitions give other rows or encodings of them. */
 const encodingVersion = 2
-/** The number of documents of one call on which the partial filter may take too long. The next one ends the build. */
+/** The number of documents in a row on which the partial filter takes too long, after which the build ends. */
 const slowDocumentsMax = 10
 
 /**
  * Makes the rows of Mango's JSON indexes (docs/decisions/0019-mango.md). It needs no sandbox. `map` rejects with
- * ReplicaError `compilation` for a definition that is not valid, and `exhausted` when the patterns of a partial filter
- * take too long on too many documents.
+ * ReplicaError `compilation` for a definition that is not valid. It ends the build with `exhausted` when the patterns
+ * of a partial filter take too long on too many documents in a row.
  */
 export class QueryIndexer implements Indexer {
   readonly #parts: QueryIndexerParts
@@ -42,19 +42,22 @@ export class QueryIndexer implements Indexer {
     const { turns: { background: turns }, clock, machine } = this.#parts
     const budget = new PatternBudget(clock, machine)
     const rowOf = rowMaker(definition, budget)
+    const mapped: MappedDocument[] = []
     let slow = 0
-    return turns.map(documents, (document): MappedDocument => {
+    await turns.map(documents, document => {
+      if (slow === slowDocumentsMax) return
       budget.beginDocument()
       try {
         const row = rowOf(stored(document))
-        return row === undefined ? noRows : { rows: [row] }
+        mapped.push(row === undefined ? noRows : { rows: [row] })
+        slow = 0
       } catch (error) {
-        if (error instanceof SelectorError && ++slow > slowDocumentsMax) {
-          throw new ReplicaError('exhausted', error.message, { cause: error })
-        }
-        return { error: failure(error) }
+        slow = error instanceof SelectorError ? slow + 1 : 0
+        const endsBuild = slow === slowDocumentsMax ? exhausted(error as Error) : undefined
+        mapped.push({ error: failure(error), ...(endsBuild && { endsBuild }) })
       }
     })
+    return mapped
   }
 
   groupOf(key: string, level: number, definition: IndexDefinition): string {
@@ -87,6 +90,10 @@ function rowMaker(definition: IndexDefinition, budget: PatternBudget): ReturnTyp
   } catch (error) {
     throw new ReplicaError('compilation', `the index is not valid: ${(error as Error).message}`, { cause: error })
   }
+}
+
+function exhausted(error: Error): ReplicaError {
+  return new ReplicaError('exhausted', error.message, { cause: error })
 }
 
 function stored({ id, leaves, body, attachments }: ChangeRow): StoredDocument {
