@@ -44,6 +44,11 @@ export class PatternBudget {
     this.#startedAt = clock.monotonic()
   }
 
+  /** Whether a further document may take the time that one document may take. */
+  get hasRoom(): boolean {
+    return this.#spentMs + documentMsMax <= this.#allowedMs(this.#clock.monotonic())
+  }
+
   /** Resets the limit for one document. Call this before the tests of each document. */
   beginDocument(): void {
     this.#documentMs = 0
@@ -52,7 +57,7 @@ export class PatternBudget {
   /** Runs a test. @throws SelectorError `bad_arg` when the request has used up its time */
   readonly testInTime: TestInTime = (pattern, text, msMax) => {
     const startedAt = this.#clock.monotonic()
-    const allowedMs = requestMs + gainedPart * (startedAt - this.#startedAt)
+    const allowedMs = this.#allowedMs(startedAt)
     if (this.#spentMs >= allowedMs) throw tooSlow(`${Math.round(allowedMs)} ms in this request`)
     if (this.#documentMs >= documentMsMax) throw tooSlow(`${documentMsMax} ms on one document`)
     const isShort = msMax === Number.POSITIVE_INFINITY
@@ -64,6 +69,10 @@ export class PatternBudget {
     this.#documentMs += tookMs
     this.#spentMs += Math.max(0, tookMs - freeMs)
     return fits
+  }
+
+  #allowedMs(now: number): number {
+    return requestMs + gainedPart * (now - this.#startedAt)
   }
 }
 

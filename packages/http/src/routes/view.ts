@@ -96,10 +96,12 @@ async function queries(path: ViewPath, request: RequestContext, services: Servic
     await turns.pause()
     prepared.push(await prepareQuery(definition, parameters, services))
   }
-  const prepareAgain = async (member: object, changed: IndexDefinition): Promise<PreparedQuery> =>
-    prepareQuery(
-      changed, viewQueryParameters(request.query, member, queriedView(changed, partition, services)), services,
-    )
+  let current = definition
+  const prepareAgain = async (member: object, changed: IndexDefinition): Promise<PreparedQuery> => {
+    current = changed
+    const parameters = viewQueryParameters(request.query, member, queriedView(changed, partition, services))
+    return prepareQuery(changed, parameters, services)
+  }
   const writer = new JsonWriter(request, services, 200, jsonHeaders(request, services))
   writer.text('{"results":[\r\n')
   for (const [index, query] of prepared.entries()) {
@@ -107,7 +109,9 @@ async function queries(path: ViewPath, request: RequestContext, services: Servic
     await turns.pause()
     request.signal.throwIfAborted()
     const again = (changed: IndexDefinition): Promise<PreparedQuery> => prepareAgain(members[index]!, changed)
-    const opened = await openView(path, query, again, request, services)
+    // The queries behind one that has begun again are for the same definition.
+    const first = current === definition ? query : await again(current)
+    const opened = await openView(path, first, again, request, services)
     try {
       await opened.write(writer)
     } finally {

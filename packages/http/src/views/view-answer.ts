@@ -88,7 +88,7 @@ export async function prepareQuery(
 
 /**
  * Begins a query. When it fails and the view was changed meanwhile, it begins again: the cleanup of views has removed
- * the indexes that it waited for. The caller must close its answer.
+ * the indexes that it waited for. All attempts together may take the time of one. The caller must close its answer.
  *
  * @param prepare prepares the query for another definition of the view
  * @throws ApiError `timeout` when the indexes were not built in time, and as every operation of the coordinator;
@@ -98,15 +98,19 @@ export async function openView(
   view: ViewName, prepared: PreparedQuery, prepare: (definition: IndexDefinition) => Promise<PreparedQuery>,
   request: RequestContext, services: Services,
 ): Promise<OpenedView> {
+  const { clock } = services.runtime
+  const deadline = clock.monotonic() + prepared.query.timeoutMs
   let current = prepared
   for (let changes = 0; ; changes++) {
     try {
       return await beginQuery(current, request, services)
     } catch (error) {
       const definition = await definitionAfter(error, view, request, services)
+      const timeoutMs = deadline - clock.monotonic()
       const isSame = indexId(definition) === indexId(current.query.definition)
-      if (isSame || changes === changedViewsMax) throw error
-      current = await prepare(definition)
+      if (isSame || timeoutMs <= 0 || changes === changedViewsMax) throw error
+      const { parameters, query } = await prepare(definition)
+      current = { parameters, query: { ...query, timeoutMs } }
     }
   }
 }

@@ -113,8 +113,10 @@ describe('a view', () => {
     definitions.length = 0
     const last = 'doc => emit(doc._id)'
     changing(last)
-    const { json } = await node.post('/db/_design/d/_view/name/queries', { queries: [{ key: 'other' }] })
-    assert.deepEqual(json.results[0].rows.map((row: { readonly id: string }) => row.id), ['other'])
+    const { json } = await node.post('/db/_design/d/_view/name/queries', { queries: [{ key: 'other' }, { key: 'b' }] })
+    const found = json.results.map(({ rows }: { readonly rows: readonly { readonly id: string }[] }) => rows[0]!.id)
+    assert.deepEqual(found, ['other', 'b'])
+    assert.deepEqual(definitions, [changed, last, last])
 
     definitions.length = 0
     changing(last)

@@ -191,6 +191,26 @@ describe('the child processes of a sandbox', function () {
     expect((await Promise.all(many)).flat()).to.deep.equal(many.map((_, n) => ({ kind: 'value', json: `${n}` })))
   })
 
+  it('have room for many functions of a design document with large modules', async () => {
+    const sandbox = open({ childrenMax: 1, heapMiB: 32 })
+    const modules = JSON.stringify({ lib: 'x'.repeat(1024 * 1024) })
+    for (let n = 0; n < 40; n++) {
+      const called = { ...functionOf(`() => [${n % 20}, require.length]`), modules }
+      expect(await sandbox.call(called, ['[]'])).to.deep.equal([{ kind: 'value', json: `[${n % 20},1]` }])
+    }
+  })
+
+  it('are not filled by a function that does not compile', async () => {
+    const sandbox = open({ childrenMax: 1, heapMiB: 16 })
+    const counter = functionOf('() => globalThis.n = (globalThis.n ?? 0) + 1')
+    expect(await sandbox.call(counter, ['[]'])).to.deep.equal([{ kind: 'value', json: '1' }])
+    for (let n = 0; n < 300; n++) {
+      expect((await refusal(sandbox.call(functionOf('() => {'), ['[]']))).code).to.equal('compilation')
+    }
+    // The isolate is the same.
+    expect(await sandbox.call(counter, ['[]'])).to.deep.equal([{ kind: 'value', json: '2' }])
+  })
+
   it('answer a call that waits behind slow ones of its message', async () => {
     // All calls together take longer than one may, and one takes a small part of that also on a busy machine.
     const sandbox = open({ callMs: 1000 })

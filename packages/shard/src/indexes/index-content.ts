@@ -4,7 +4,10 @@ import type { Turns, WriteBatch } from '@sectional/runtime'
 import { sealed } from '@sectional/runtime'
 import { corruptionIn, damageIn } from '../calls/call-guard.ts'
 import { DamagedRecordError } from '../records/damaged-record.ts'
-import { changesInParts, type DocumentChange, documentChanges, lastOfEach, mapDocuments } from './document-changes.ts'
+import {
+  changesInParts, type CurrentDocument, type DocumentChange, documentChanges, lastOfEach, mapDocuments,
+} from './document-changes.ts'
+import { ExceededLimits } from './exceeded-limits.ts'
 import { untilAborted } from './hosted-indexer.ts'
 import { IndexKeys } from './index-keys.ts'
 import { decodeState, encodeDocumentRows, encodeRow, encodeState, newState, type StoredState } from './index-records.ts'
@@ -64,6 +67,7 @@ export class IndexContent {
    * scan that fails drops them, so that the next one reads them again.
    */
   readonly #unwritten = new UnwrittenChanges()
+  #exceeded = new ExceededLimits()
   /** No row has a larger value. Known while all rows were written by this object. */
   #valueBytesMax = Infinity
   readonly #ended = new AbortController()
@@ -167,6 +171,7 @@ export class IndexContent {
     if (this.#mustReload) await this.#reload()
     const { height, rowCount, readSequence } = this.#state
     this.#unwritten.drop()
+    this.#exceeded = new ExceededLimits()
     this.#isFirstScan = readSequence === 0
     if (this.#isFirstScan) this.#valueBytesMax = 0
     const ahead = newest - readSequence
@@ -193,10 +198,17 @@ export class IndexContent {
           await this.#take({ documents: part, readSequence: rows[at - 1]!.sequence })
         }
       }
-      const failure = mapped.find(({ result }) => result.endsBuild !== undefined)?.result.endsBuild
-      if (failure === undefined) continue
+      await this.#noteExceededLimits(mapped)
+    }
+  }
+
+  /** Writes what was read before the build ends, so that the next one continues there. */
+  async #noteExceededLimits(documents: readonly CurrentDocument[]): Promise<void> {
+    try {
+      this.#exceeded.note(documents)
+    } catch (error) {
       await this.#writeUnwritten()
-      throw failure
+      throw error
     }
   }
 

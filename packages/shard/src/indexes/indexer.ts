@@ -1,4 +1,4 @@
-import type { ChangeRow, IndexDefinition, ReplicaError, RowPlace } from '@sectional/core'
+import type { ChangeRow, IndexDefinition, RowPlace } from '@sectional/core'
 
 /** A row as a map function makes it. */
 export interface MappedRow {
@@ -10,15 +10,12 @@ export interface MappedRow {
 
 /** The rows of one document in the order of the calls of `emit`, or the error with which the map function failed. */
 export type MappedDocument =
-  { readonly rows: readonly MappedRow[]; readonly error?: undefined; readonly endsBuild?: undefined } | FailedDocument
+  { readonly rows: readonly MappedRow[]; readonly error?: undefined } | FailedDocument
 
 export interface FailedDocument {
   readonly error: string
-  /**
-   * The error with which the build ends when this document is written, because documents have failed for so long. The
-   * next build continues behind the document.
-   */
-  readonly endsBuild?: ReplicaError
+  /** Whether the function exceeded its limits of time, memory or size on this document. That may take some seconds. */
+  readonly exceededLimits?: boolean
 }
 
 /** A row of an index, as reduce functions need it. */
@@ -39,7 +36,8 @@ export interface Indexer {
   /**
    * Maps documents that are not deleted, each with the body of its winner.
    *
-   * @returns the results of the first documents in their order, at least one: of all, unless the rows need much memory
+   * @returns the results of the first documents in their order, at least one: of all, unless the rows need much memory,
+   *   or the function exceeds its limits on many documents
    */
   map(
     definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,

@@ -9,15 +9,27 @@ import type { CallKind, CallReply } from './messages.ts'
 export interface IsolateLimits { readonly heapMiB: number; readonly resultLengthMax: number }
 
 /** The isolate as it exists. It is made for the first call, and anew after it exceeded its heap. */
-interface LiveIsolate { readonly isolate: ivm.Isolate; readonly functions: Map<number, LiveFunction> }
+interface LiveIsolate {
+  readonly isolate: ivm.Isolate
+  /** The functions with a context, the one that was called least recently first. */
+  readonly functions: Map<number, LiveFunction>
+  /** Why the others do not compile. */
+  readonly failures: Map<number, SandboxError>
+}
 
-/** A compiled function, and `run` of its environment. */
-interface LiveFunction { readonly called: ivm.Reference; readonly run: ivm.Reference }
+/** A compiled function, and `run` of the environment of its context. */
+interface LiveFunction { readonly context: ivm.Context; readonly called: ivm.Reference; readonly run: ivm.Reference }
+
+/** What a context takes of the heap: bytes of its own, and bytes for each character of the modules. */
+const contextBytes = 256 * 1024
+const moduleCharacterBytes = 6
+/** The part of the heap that contexts may take. Functions beyond it are compiled again when they are called. */
+const contextsPart = 1 / 4
 
 /**
  * The functions of one design document in a child process, with their isolate. Each has a context of its own, so that
- * none sees the globals of another one or what it did to built-in objects. A context takes 0.2 MiB of the isolate's
- * heap, and 1 ms.
+ * none sees the globals of another one or what it did to built-in objects. To make a context takes 1 ms, and more for
+ * large modules.
  */
 export class HostedIsolate {
   readonly #library: typeof ivm
@@ -27,12 +39,15 @@ export class HostedIsolate {
   readonly #sources = new Map<number, string>()
   /** How the functions that map documents are run, by their ids. */
   readonly #mapKinds = new Map<number, RunKind>()
+  readonly #contextsMax: number
   #live: LiveIsolate | undefined
 
   constructor(library: typeof ivm, limits: IsolateLimits, modules: string) {
     this.#library = library
     this.#limits = limits
     this.#modules = modules
+    const bytes = contextBytes + moduleCharacterBytes * modules.length
+    this.#contextsMax = Math.max(1, Math.floor(contextsPart * limits.heapMiB * 1024 * 1024 / bytes))
   }
 
   addFunction(id: number, source: string): void {
@@ -65,31 +80,50 @@ export class HostedIsolate {
     const isolate = new this.#library.Isolate({
       memoryLimit: this.#limits.heapMiB, onCatastrophicError: () => process.abort(),
     })
-    return { isolate, functions: new Map() }
+    return { isolate, functions: new Map(), failures: new Map() }
   }
 
-  #function(live: LiveIsolate, id: number): LiveFunction {
-    const known = live.functions.get(id)
-    if (known !== undefined) return known
+  #function({ isolate, functions, failures }: LiveIsolate, id: number): LiveFunction {
+    const failure = failures.get(id)
+    if (failure !== undefined) throw failure
+    let found = functions.get(id)
+    if (found === undefined) {
+      const [oldest] = functions.values()
+      if (oldest !== undefined && functions.size >= this.#contextsMax) {
+        functions.delete(functions.keys().next().value!)
+        for (const part of [oldest.called, oldest.run, oldest.context]) part.release()
+      }
+      try {
+        found = this.#compile(isolate, id)
+      } catch (error) {
+        if (error instanceof SandboxError) failures.set(id, error)
+        throw error
+      }
+    }
+    functions.delete(id)
+    functions.set(id, found)
+    return found
+  }
+
+  #compile(isolate: ivm.Isolate, id: number): LiveFunction {
     const source = this.#sources.get(id)
     if (source === undefined) throw new Error(`The isolate has no function ${id}`)
-    const context = live.isolate.createContextSync()
+    const context = isolate.createContextSync()
+    const parts: { release(): void }[] = [context]
     try {
-      const made = this.#compile(source, live.isolate, context)
-      live.functions.set(id, made)
-      return made
+      const script = environmentScript(this.#modules)
+      const environment = context.evalSync(script, { reference: true }) as unknown as ivm.Reference
+      const run = environment.getSync('run', { reference: true })
+      const allowEval = environment.getSync('allowEval', { reference: true })
+      parts.unshift(environment, run, allowEval)
+      const called = compileFunction(source, scriptContext(isolate, context, allowEval))
+      for (const part of [environment, allowEval]) part.release()
+      return { context, called, run }
     } catch (error) {
-      if (!live.isolate.isDisposed) context.release()
+      // References keep the memory of the context until this process collects them.
+      if (!isolate.isDisposed) for (const part of parts) part.release()
       throw error
     }
-  }
-
-  #compile(source: string, isolate: ivm.Isolate, context: ivm.Context): LiveFunction {
-    const script = environmentScript(this.#modules)
-    const environment = context.evalSync(script, { reference: true }) as unknown as ivm.Reference
-    const run = environment.getSync('run', { reference: true })
-    const allowEval = environment.getSync('allowEval', { reference: true })
-    return { called: compileFunction(source, scriptContext(isolate, context, allowEval)), run }
   }
 
   #failure(error: unknown): CallReply {

@@ -2,13 +2,13 @@ import {
   builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, type IndexDefinition, rootCollationVersion,
   SortKeyEncoder,
 } from '@sectional/core'
-import { type MapOutcome, SandboxError } from '@sectional/runtime'
+import type { MapOutcome, SandboxError } from '@sectional/runtime'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
 import { demandedAbort } from './map-abort.ts'
 import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
-import { callInBatches, failedItemsMax } from './sandbox-batches.ts'
+import { callInBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
 
@@ -22,8 +22,8 @@ const mappedLengthMax = 4 * 1024 * 1024
 /**
  * Runs the functions of views in JavaScript. Map functions and custom reduce functions run in the sandbox, built-in
  * reduce functions in this process. Calls reject with ReplicaError: `compilation` when a source is not a function,
- * `exhausted` when a function exceeds its limits too often, `aborted` when a map function demands it, `unsupported`
- * when this machine has no sandbox, and `overloaded` and `closed` as the sandbox reports them.
+ * `exhausted` when a reduce function exceeds its limits too often, `aborted` when a map function demands it,
+ * `unsupported` when this machine has no sandbox, and `overloaded` and `closed` as the sandbox reports them.
  */
 export class JavaScriptIndexer implements Indexer {
   readonly #parts: JavaScriptParts
@@ -54,14 +54,8 @@ export class JavaScriptIndexer implements Indexer {
       for (const outcome of made) length += lengthOf(outcome)
       return made
     }
-    const { outcomes, exhausted } = await callInBatches(texts, map, signal, () => length >= mappedLengthMax)
+    const { outcomes } = await callInBatches(texts, map, signal, () => length >= mappedLengthMax)
     const results = await turns.run(this.#mappedDocuments(definition, mapped.slice(0, outcomes.length), outcomes))
-    const last = results.at(-1)
-    // Where other documents succeed between those that fail, the build goes on.
-    const isHopeless = outcomes.slice(-failedItemsMax).every(each => each instanceof SandboxError)
-    if (exhausted !== undefined && isHopeless && last?.error !== undefined) {
-      results[results.length - 1] = { ...last, endsBuild: exhausted }
-    }
     if (mapped.length === documents.length) return results
     const resultOf = new Map(results.map((result, at) => [mapped[at]!, result]))
     const next = mapped[results.length]
@@ -72,7 +66,7 @@ export class JavaScriptIndexer implements Indexer {
   /** Returns a generator for `Turns.run`. A promise for each document would cost more than a document with one row. */
   * #mappedDocuments(
     definition: IndexDefinition, documents: readonly ChangeRow[], outcomes: readonly (MapOutcome | SandboxError)[],
-  ): Generator<void, MappedDocument[]> {
+  ): Generator<void, readonly MappedDocument[]> {
     const encoder = this.#encoder(definition)
     const results: MappedDocument[] = []
     for (const [at, { id }] of documents.entries()) {

@@ -79,7 +79,7 @@ export function* mappedDocument(
   { options }: IndexDefinition, id: string, outcome: MapOutcome | SandboxError, encoder: SortKeyEncoder,
   rowsMax: number,
 ): Generator<void, MappedDocument> {
-  if (outcome instanceof SandboxError) return { error: outcome.message }
+  if (outcome instanceof SandboxError) return { error: outcome.message, exceededLimits: true }
   if (outcome.kind === 'thrown') return { error: `The map function threw ${outcome.json}` }
   if (outcome.kind === 'error') return { error: failureText(outcome.message, outcome) }
   const { length } = outcome.rows

@@ -6,7 +6,7 @@ const batchItemsMax = 256
 /** Bytes after which a call of the sandbox takes no further document or argument list. */
 export const batchBytesMax = 1024 * 1024
 /** Number of items that may fail alone. At the limits' defaults they take about a minute. */
-export const failedItemsMax = 10
+const failedItemsMax = 10
 
 /** Codes of failures of a call that one of its items may have caused. */
 export const itemFailures: ReadonlySet<SandboxErrorCode> = new Set(['timeout', 'memory', 'crashed', 'too_large'])

@@ -16,13 +16,11 @@ export interface QueryIndexerParts {
 const noRows: MappedDocument = { rows: [] }
 /** Is changed when equal definitions give other rows or encodings of them. */
 const encodingVersion = 2
-/** The number of documents in a row on which the partial filter takes too long, after which the build ends. */
-const slowDocumentsMax = 10
 
 /**
  * Makes the rows of Mango's JSON indexes (docs/decisions/0019-mango.md). It needs no sandbox. `map` rejects with
- * ReplicaError `compilation` for a definition that is not valid. It ends the build with `exhausted` when the patterns
- * of a partial filter take too long on too many documents in a row.
+ * ReplicaError `compilation` for a definition that is not valid. The patterns of a partial filter may exceed their
+ * limit of time on a document.
  */
 export class QueryIndexer implements Indexer {
   readonly #parts: QueryIndexerParts
@@ -43,18 +41,15 @@ export class QueryIndexer implements Indexer {
     const budget = new PatternBudget(clock, machine)
     const rowOf = rowMaker(definition, budget)
     const mapped: MappedDocument[] = []
-    let slow = 0
     await turns.map(documents, document => {
-      if (slow === slowDocumentsMax) return
+      // The next call has a budget of its own.
+      if (!budget.hasRoom) return
       budget.beginDocument()
       try {
         const row = rowOf(stored(document))
         mapped.push(row === undefined ? noRows : { rows: [row] })
-        slow = 0
       } catch (error) {
-        slow = error instanceof SelectorError ? slow + 1 : 0
-        const endsBuild = slow === slowDocumentsMax ? exhausted(error as Error) : undefined
-        mapped.push({ error: failure(error), ...(endsBuild && { endsBuild }) })
+        mapped.push({ error: failure(error), exceededLimits: error instanceof SelectorError })
       }
     })
     return mapped
@@ -90,10 +85,6 @@ function rowMaker(definition: IndexDefinition, budget: PatternBudget): ReturnTyp
   } catch (error) {
     throw new ReplicaError('compilation', `the index is not valid: ${(error as Error).message}`, { cause: error })
   }
-}
-
-function exhausted(error: Error): ReplicaError {
-  return new ReplicaError('exhausted', error.message, { cause: error })
 }
 
 function stored({ id, leaves, body, attachments }: ChangeRow): StoredDocument {

@@ -82,7 +82,9 @@ describe('the indexer of functions in JavaScript', () => {
     it('ends the build behind ten of them, and the next one goes on there', async () => {
       const ids = Array.from({ length: 15 }, (_, at) => `bad${at}`)
       await world.write(Object.fromEntries(['a', ...ids, 'b'].map(id => [id, {}])))
-      await assert.rejects(world.build(view), { code: 'exhausted', message: /^The function failed for 10 documents/ })
+      await assert.rejects(world.build(view), {
+        code: 'exhausted', message: 'The function exceeded its limits for 10 documents: too much',
+      })
       const { failedCount, rowCount, failures } = await world.info(view)
       assert.deepEqual([failedCount, rowCount], [10, 1])
       assert.equal(failures[0]!.error, 'too much')
@@ -90,11 +92,20 @@ describe('the indexer of functions in JavaScript', () => {
       assert.equal((await world.info(view)).failedCount, 15)
     })
 
-    it('goes on when there are others between them, however many there are', async () => {
-      const numbers = Array.from({ length: 60 }, (_, at) => at)
+    it('goes on when there are others between them, but ends behind a hundred', async () => {
+      const numbers = Array.from({ length: 230 }, (_, at) => at)
       await world.write(Object.fromEntries(numbers.map(n => [`${n % 2 === 0 ? 'bad' : 'good'}${n}`, {}])))
-      assert.equal((await world.rows(view)).length, 30)
-      assert.equal((await world.info(view)).failedCount, 30)
+      await assert.rejects(world.build(view), { message: /exceeded its limits for 10\d documents/ })
+      assert.equal((await world.rows(view)).length, 115)
+      assert.equal((await world.info(view)).failedCount, 115)
+    })
+
+    it('counts them across the calls of the function, which has few large documents', async () => {
+      const text = 'x'.repeat(300_000)
+      await world.write(Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`bad${at}`, { text }])))
+      await assert.rejects(world.build(view), { code: 'exhausted' })
+      await world.build(view)
+      assert.equal((await world.info(view)).failedCount, 12)
     })
   })
 
