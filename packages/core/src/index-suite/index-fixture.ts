@@ -203,7 +203,8 @@ export class IndexFixture {
         if (map === 'bytes') return keys.map(key => ({ key, value: Buffer.from(key.slice(1), 'latin1') }))
         return (map === 'keys' ? keys : [String(value)]).map(key => ({ key, value: encoded(value) }))
       },
-      // The keys of query indexes are sort keys of arrays.
+      // The keys of query indexes are sort keys of arrays. Other keys are grouped at level 1 only: at a higher level, a
+      // short key could be the beginning of a longer one.
       groupOf: (key, level) =>
         key.startsWith(arrayKey) ? queryKeys.groupKey(key, level) : key.slice(0, level),
       reduce: (_definition, rows) => folded(rows),

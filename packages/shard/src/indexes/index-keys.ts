@@ -29,6 +29,8 @@ const idLength = 64
 const part = '\0\0'
 /** In the place of `part`: behind all texts that continue with `part`, and before all others that are greater. */
 const behindPart = '\0\u0001'
+/** Greater than the characters of keys, each of which stands for a byte. */
+const behindKeys = '\u0100'
 const smallNumbers = 0x78
 
 /** Less than or equal to every place. */
@@ -104,9 +106,24 @@ export function readPlace(place: string): RowPlace {
   }
 }
 
-/** Returns the key of a place. */
-export function placeKey(place: string): string {
-  return unescapedKey(place.slice(0, place.indexOf(part)))
+/**
+ * Returns the shortest text with which a place begins and that is greater than a place before it. It divides no pair of
+ * surrogates and no escape: its last character is greater than that of the other place, and therefore not 00.
+ */
+export function separatingPlace(before: string, place: string): string {
+  const end = commonLength(before, place)
+  return place.slice(0, isHighSurrogate(place.charCodeAt(end)) ? end + 2 : end + 1)
+}
+
+/** Returns the number of characters with which both texts begin. It divides no pair of surrogates. */
+export function commonLength(a: string, b: string): number {
+  let at = 0
+  while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++
+  return at > 0 && at < a.length && isHighSurrogate(a.charCodeAt(at - 1)) ? at - 1 : at
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00
 }
 
 /** Returns the least text that is greater than a place. */
@@ -119,6 +136,17 @@ export function placeRange({ lower, upper }: RowRange): PlaceRange {
     from: lower === undefined ? firstPlace : boundText(lower, !lower.inclusive),
     to: upper === undefined ? placesEnd : boundText(upper, upper.inclusive),
   }
+}
+
+/** Returns the range of the rows of a group, whose keys begin with it (`Indexer.groupOf`). */
+export function groupRange(group: string): PlaceRange {
+  const from = escapedKey(group)
+  return { from, to: from + behindKeys }
+}
+
+/** Returns the range of the rows with a key. */
+export function keyRange(key: string): PlaceRange {
+  return placeRange({ lower: { key, inclusive: true }, upper: { key, inclusive: true } })
 }
 
 /** @param behind whether the text is behind the rows of the bound's key or document, or before them */

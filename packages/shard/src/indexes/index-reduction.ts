@@ -1,6 +1,6 @@
 import type { IndexDefinition, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
-import { firstPlace, placeRange, type PlaceRange, placesEnd } from './index-keys.ts'
+import { firstPlace, groupRange, keyRange, placeRange, type PlaceRange, placesEnd } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import type { Indexer } from './indexer.ts'
 import type { KnownGroups } from './reduction-cache.ts'
@@ -67,16 +67,18 @@ async function* findGroups(
 ): AsyncGenerator<FoundGroup> {
   const groupOf = (key: string): string =>
     groupLevel === 'exact' ? key : groupLevel === 0 ? '' : prefixOf(key, groupLevel)
-  /** Returns the place in a range that separates a group from the groups behind it in the direction of the read. */
-  const edgeOf = (group: string, places: PlaceRange, nearEnd: boolean): Promise<string> => reader.search(
-    places, descending ? key => groupOf(key) >= group : key => groupOf(key) > group, nearEnd)
+  /** Returns the place that separates a group from the groups behind it in the direction of the read. */
+  const edgeOf = (group: string): string => {
+    const { from, to } = groupLevel === 'exact' ? keyRange(group) : groupRange(group)
+    return descending ? from : to
+  }
   let toSkip = skip
   let left = limit
   for (const [range, bounds] of ranges.entries()) {
     if (after !== undefined && range < after.range) continue
     let places = placeRange(bounds)
     if (range === after?.range) {
-      places = without(places, await edgeOf(after.group, places, false), descending)
+      places = without(places, edgeOf(after.group), descending)
     }
     /** Whether the range begins where a group does. Groups that begin elsewhere are not shared with other requests. */
     let beginsGroup = !descending && groupLevel !== 0 && places.from === firstPlace
@@ -95,8 +97,7 @@ async function* findGroups(
       const row = await reader.endRow(places, descending)
       if (row === undefined) break
       const group = groupOf(rowPlace(row).key)
-      const edge = groupLevel === 0 ? (descending ? places.from : places.to)
-        : await edgeOf(group, places, descending)
+      const edge = edgeOf(group)
       const rest = without(places, edge, descending)
       if (toSkip > 0) toSkip--
       else {

@@ -43,8 +43,8 @@ export interface Indexer {
     definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
   ): Promise<readonly MappedDocument[]>
   /**
-   * Returns the prefix of a key that names its group at a level from 1. Groups have the order of their keys, and all
-   * keys between two keys of a group belong to the group.
+   * Returns the prefix of a key that names its group at a level from 1. The keys that begin with it are those of the
+   * group, so no key is the beginning of another one, either.
    *
    * @param key of a row of the definition's index
    */

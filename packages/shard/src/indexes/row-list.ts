@@ -1,5 +1,5 @@
 import type { IterateOptions } from '@sectional/runtime'
-import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
+import { firstPlace, type IndexKeys, type PlaceRange, placesEnd } from './index-keys.ts'
 import { type IndexSource, readRows, type RowPart, type RowReader, type StoredRow } from './row-reader.ts'
 
 /**
@@ -31,17 +31,6 @@ export class RowList implements RowReader {
       before += page.length
     }
     return placesEnd
-  }
-
-  async search(range: PlaceRange, isBehind: (key: string) => boolean, nearEnd: boolean): Promise<string> {
-    let edge = range.to
-    for await (const page of this.#read(range, { values: false, reverse: nearEnd })) {
-      for (const { place } of page) {
-        if (isBehind(placeKey(place)) !== nearEnd) return nearEnd ? edge : place
-        if (nearEnd) edge = place
-      }
-    }
-    return nearEnd ? range.from : range.to
   }
 
   async endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined> {

@@ -32,13 +32,6 @@ export interface RowReader {
   countBefore(place: string): Promise<number>
   /** Returns the place of the row that has that many rows before it; `placesEnd` when there are not more rows. */
   placeAt(count: number): Promise<string>
-  /**
-   * Returns a place that divides the rows of a range: the rows before it are not behind, and the others are.
-   *
-   * @param isBehind tells whether a row with that key is behind; if so, it is true for all greater keys
-   * @param nearEnd whether the place is expected near the end of the range, and not near its beginning
-   */
-  search(range: PlaceRange, isBehind: (key: string) => boolean, nearEnd: boolean): Promise<string>
   /** Returns the first row of a range; with `last`, the last one. Undefined when the range has no rows. */
   endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined>
   /** Returns the parts of which a range consists, in the order of the rows. */

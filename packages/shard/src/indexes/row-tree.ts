@@ -1,8 +1,8 @@
 import { compareUtf8 } from '@sectional/core'
 import { DamagedRecordError } from '../records/damaged-record.ts'
-import { firstPlace, type IndexKeys, placeKey, type PlaceRange, placesEnd } from './index-keys.ts'
+import { firstPlace, type IndexKeys, type PlaceRange, placesEnd } from './index-keys.ts'
 import { noCache, type PartCache } from './part-cache.ts'
-import { type IndexSource, readRows, type RowPart, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
+import { type IndexSource, readRows, type RowPart, type RowReader, type StoredRow } from './row-reader.ts'
 import { SoughtPlace } from './place-search.ts'
 import { RunRows } from './run-rows.ts'
 import { decodePage, entryAt, type PageEntry, type SummaryPage } from './summary-page.ts'
@@ -83,14 +83,6 @@ export class RowTree implements RowReader {
     })
     const rows = await this.rows(run)
     return count - run.before < rows.length ? rows.at(count - run.before).place : placesEnd
-  }
-
-  async search({ from }: PlaceRange, isBehind: (key: string) => boolean): Promise<string> {
-    const run = this.#descend(({ entries }) =>
-      entryAt(entries, place => compareUtf8(place, from) > 0 && isBehind(placeKey(place))))
-    const rows = await this.rows(run)
-    const found = rows.find(row => compareUtf8(row.place, from) >= 0 && isBehind(rowPlace(row).key))
-    return found < rows.length ? rows.at(found).place : run.to
   }
 
   async endRow(range: PlaceRange, last: boolean): Promise<StoredRow | undefined> {

@@ -1,5 +1,5 @@
 import type { RowPlace } from '@sectional/core'
-import type { PlaceRange } from './index-keys.ts'
+import { commonLength, type PlaceRange } from './index-keys.ts'
 import { readPlaceBytes } from './place-bytes.ts'
 import { SoughtPlace } from './place-search.ts'
 import type { StoredRow } from './row-reader.ts'
@@ -167,18 +167,6 @@ export class RunRows {
     return compareBytes(this.#bytes, this.#offset(index), this.#offset(index + 1), place, start, place.length)
   }
 
-  /** Returns the index of the first row that is behind; `length` when there is none. */
-  find(isBehind: (row: StoredRow) => boolean): number {
-    let low = 0
-    let high = this.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (isBehind(this.at(middle))) high = middle
-      else low = middle + 1
-    }
-    return low
-  }
-
   #offset(index: number): number {
     const bytes = this.#bytes
     const from = this.#startBytes + wordBytes * this.length
@@ -205,17 +193,6 @@ class RunRow implements StoredRow {
 
   get place(): string { return this.#run.placeAt(this.#index) }
   get value(): Uint8Array { return this.#run.valueAt(this.#index) }
-}
-
-/** Returns the number of characters with which both texts begin. It divides no pair of surrogates. */
-function commonLength(a: string, b: string): number {
-  let at = 0
-  while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++
-  return at > 0 && at < a.length && isHighSurrogate(a.charCodeAt(at - 1)) ? at - 1 : at
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit < 0xdc00
 }
 
 /** Returns four bytes as an integer that has their order. Those behind the end of the bytes are 0. */

@@ -1,5 +1,5 @@
 import type { Turns } from '@sectional/runtime'
-import { firstPlace, type IndexKeys, placesEnd } from './index-keys.ts'
+import { firstPlace, type IndexKeys, placesEnd, separatingPlace } from './index-keys.ts'
 import { readRows, type StoredRow } from './row-reader.ts'
 import { RowValues } from './row-values.ts'
 import { encodePage, partBytesMax, partItems, type Summary, summaryBytes } from './summary-page.ts'
@@ -50,7 +50,8 @@ class SummaryBuilder {
   #runBytes = 0
   /** The entries of the page of each level that is not written yet. The index is the level. */
   readonly #open: Summary[][] = []
-  #hasSummaries = false
+  /** The place of the last row that is summarised. */
+  #lastPlace: string | undefined
 
   constructor({ keys, indexer, definition }: Omit<SummaryParts, 'height'>, write: WritePage, onRun: OnRun) {
     this.#keys = keys
@@ -84,7 +85,7 @@ class SummaryBuilder {
 
   async finish(): Promise<number> {
     await this.#reduceRuns()
-    if (!this.#hasSummaries) return 0
+    if (this.#lastPlace === undefined) return 0
     for (let level = 1; ; level++) {
       const entries = this.#open[level] ?? []
       if (level === this.#open.length - 1) {
@@ -100,8 +101,8 @@ class SummaryBuilder {
     this.#runs = []
     const values = await this.#values.ofRows(runs)
     for (const [at, rows] of runs.entries()) {
-      const place = this.#hasSummaries ? rows[0]!.place : firstPlace
-      this.#hasSummaries = true
+      const place = this.#lastPlace === undefined ? firstPlace : separatingPlace(this.#lastPlace, rows[0]!.place)
+      this.#lastPlace = rows.at(-1)!.place
       this.#onRun(place, rows)
       await this.#push(1, { place, count: rows.length, value: values[at]! })
     }

@@ -15,8 +15,8 @@ import { RunRows } from './run-rows.ts'
 export interface Summary {
   /**
    * The least place of the range. The range ends where the next entry begins. The first entry of a page begins where
-   * the page does, and the root at `firstPlace`. Every other place is that of a row that existed when the range was
-   * divided.
+   * the page does, and the root at `firstPlace`. Every other place separates two rows that were adjacent when the range
+   * was divided, and is as short as possible (`separatingPlace`), so that pages do not contain whole keys.
    */
   readonly place: string
   /** Above 0, except in the first entry of a page. */

@@ -1,6 +1,6 @@
 import { compareUtf8, type IndexDefinition, mapBounded } from '@sectional/core'
 import type { Turns } from '@sectional/runtime'
-import type { IndexKeys } from './index-keys.ts'
+import { type IndexKeys, separatingPlace } from './index-keys.ts'
 import type { Indexer } from './indexer.ts'
 import { noCache, withoutAdding } from './part-cache.ts'
 import type { PartCache } from './part-cache.ts'
@@ -60,7 +60,9 @@ export async function updateSummaries(
     await turns.pause()
     const { run } = changed
     const rows = merged((await tree.rows(run)).toArray(), changed.changes)
-    return dividedRows(rows).map((part, at) => ({ place: at === 0 ? run.from : part[0]!.place, rows: part }))
+    return dividedRows(rows).map((part, at, all) => ({
+      place: at === 0 ? run.from : separatingPlace(all[at - 1]!.at(-1)!.place, part[0]!.place), rows: part,
+    }))
   })
   const pages = new Map<string, Uint8Array | null>()
   let replaced = await replaceRuns(values, runs, runParts)

@@ -1,6 +1,6 @@
 import { compareUtf8, type FindRequest, type IndexRow, type ScannedPlace } from '@sectional/core'
 import { ReplicaError } from '@sectional/core'
-import { type PlaceRange, placeRange, placeText, readPlace } from '../index-keys.ts'
+import { groupRange, type PlaceRange, placeRange, placeText, readPlace } from '../index-keys.ts'
 import { behindPlace } from '../index-scan.ts'
 import type { RowTree } from '../row-tree.ts'
 import type { RunRows } from '../run-rows.ts'
@@ -43,7 +43,7 @@ export async function* groupedRows(
       if (first < end) {
         const group = groupOf(rows.rowPlaceAt(first).key)
         if (hasMore && groupOf(rows.rowPlaceAt(end - 1).key) === group) {
-          const large = await largeGroup(tree, places, group, groupOf)
+          const large = await largeGroup(tree, places, group)
           yield [{ ...large, value: rows.valueAt(first), last: { range, ...readPlace(large.last) } }]
           from = large.to
         } else yield smallGroups(rows, first, end, range, groupOf)
@@ -56,9 +56,9 @@ export async function* groupedRows(
 
 /** Returns the end of the group with which a range begins, its last row and the number of its rows. */
 async function largeGroup(
-  tree: RowTree, range: PlaceRange, group: string, groupOf: GroupOf,
+  tree: RowTree, range: PlaceRange, group: string,
 ): Promise<{ readonly to: string; readonly last: string; readonly count: number }> {
-  const edge = await tree.search(range, key => groupOf(key) > group)
+  const edge = groupRange(group).to
   const to = compareUtf8(edge, range.to) > 0 ? range.to : edge
   const last = await tree.endRow({ from: range.from, to }, true)
   const count = await tree.countBefore(to) - await tree.countBefore(range.from)
