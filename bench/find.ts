@@ -106,7 +106,8 @@ async function measureBuilds(directory: string): Promise<void> {
     const storage = new LevelStorage({ directory: join(directory, `build-${number++}`) })
     const store = await IndexStore.open({ storage, log, random: new RealRandom(), clock })
     const indexes = new ShardIndexes({
-      owner: 'bench', store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(clock), clock, turns,
+      owner: 'bench', database: 'bench',
+      store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(clock), clock, turns,
       indexer,
     })
     await indexes.buildIndex({ definition, through: 'newest', waitMs: call.timeoutMs }, call)

@@ -84,7 +84,8 @@ async function measure(count: number): Promise<void> {
   const store = await IndexStore.open({ storage, log, random: new RealRandom(), clock })
   const changes = new Changes()
   const indexes = new ShardIndexes({
-    owner: 'bench', store, replica: changes as unknown as ChangeReplica, indexer, queue: new BuildQueue(clock), clock,
+    owner: 'bench', database: 'bench',
+    store, replica: changes as unknown as ChangeReplica, indexer, queue: new BuildQueue(clock), clock,
     turns: new Turns(clock),
   })
   const build = async (): Promise<void> => {

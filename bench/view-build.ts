@@ -64,7 +64,8 @@ async function measure(name: string, definition: IndexDefinition, sandbox: Sandb
     storage: new LevelStorage({ directory }), log: new MemoryLog(), random: new RealRandom(), clock,
   })
   const indexes = new ShardIndexes({
-    owner: 'bench', store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(clock), clock, turns,
+    owner: 'bench', database: 'bench',
+    store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(clock), clock, turns,
     indexer: new JavaScriptIndexer({ sandbox, database: 'bench', turns }),
   })
   // The first call starts the child process.

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defaultValues, type OptionValues } from '@sectional/core/options'
 import { FileBlobStorage } from './blobs/blob-store-files.ts'
@@ -64,7 +63,7 @@ export function createRealRuntime(options: RealRuntimeOptions): RealRuntime {
   const httpClient = new NodeHttpClient()
   const sandbox = new IsolateSandbox({
     clock, log, metrics,
-    limits: sandboxLimits({ ...defaultValues(sandboxDeclarations), ...options.sandbox }, availableParallelism()),
+    limits: sandboxLimits({ ...defaultValues(sandboxDeclarations), ...options.sandbox }, machine.cores()),
   })
   return {
     clock,

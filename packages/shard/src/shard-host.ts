@@ -79,7 +79,7 @@ export interface ShardRuntime {
   readonly metrics: Metrics
   readonly log: Log
   /** Tests the patterns of selectors. */
-  readonly machine: Pick<Machine, 'testInTime'>
+  readonly machine: Pick<Machine, 'testInTime' | 'cores'>
 }
 
 /**

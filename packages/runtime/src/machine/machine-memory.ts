@@ -16,6 +16,10 @@ export class MemoryMachine implements Machine {
     return (this.#clock.monotonic() - this.#startedAt) / 1000
   }
 
+  cores(): number {
+    return 2
+  }
+
   memory(): ReturnType<Machine['memory']> {
     return { residentBytes: 0, heapUsedBytes: 0, heapTotalBytes: 0, externalBytes: 0 }
   }

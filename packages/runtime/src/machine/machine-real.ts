@@ -1,5 +1,6 @@
 import { pbkdf2 } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { promisify } from 'node:util'
 import { createContext, Script } from 'node:vm'
@@ -23,6 +24,10 @@ export class RealMachine implements Machine {
 
   uptime(): number {
     return process.uptime()
+  }
+
+  cores(): number {
+    return availableParallelism()
   }
 
   memory(): ReturnType<Machine['memory']> {

@@ -5,6 +5,8 @@
 export interface Machine {
   /** Seconds since the process of this node started. */
   uptime(): number
+  /** The number of threads that can work at the same time, at least 1. */
+  cores(): number
   memory(): {
     readonly residentBytes: number
     readonly heapUsedBytes: number

@@ -1,13 +1,17 @@
 import { ReplicaError } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
+import { QueuedBuilds } from './queued-builds.ts'
 
 /** Milliseconds without progress after which a build is slow, for instance because a map function does not end. */
 export const slowBuildMs = 3000
 /**
- * Milliseconds after which a build gives its place to one that waits. It is long then, and while requests keep the node
- * busy, one long build runs at a time: what several of them hold in memory would prolong each collection of garbage.
+ * Milliseconds after which a build is long. It gives its place to one of a group that has not begun, and while requests
+ * keep the node busy, one long build runs at a time: what several of them hold in memory would prolong each collection
+ * of garbage.
  */
 export const buildSliceMs = 250
+/** Milliseconds after which the builds of a group give their places to another group that has begun. */
+export const groupSliceMs = 4000
 /** Milliseconds after which a short build is long. Others can keep it from its work for longer than its work takes. */
 export const shortBuildMs = 2000
 
@@ -36,6 +40,12 @@ const defaultBuildLimits: BuildLimits = Object.freeze({
 
 /** What a build has to do, as far as it is known when it is requested. */
 export interface RequestedBuild {
+  /**
+   * Names the builds of one view, which are those of its shards. Its queries wait for all of them, so they do not take
+   * turns with each other, and have all places for some seconds: LevelDB compacts the rows of few shards with less work
+   * than rows of many shards that are written at the same time.
+   */
+  readonly group: string
   /** By how many sequence numbers the index is behind. It lacks as many changes at most. */
   readonly changes: number
   /** Whether the last build of this index was slow, or failed. */
@@ -57,7 +67,18 @@ export interface BuildTurn {
   leave(): void
 }
 
+/** The builds that were requested with the name of one group and have not ended. */
+interface Group {
+  readonly name: string
+  builds: number
+  /** Monotonic time at which its turn began, in milliseconds. Undefined before the first one. */
+  turnSince: number | undefined
+  /** Whether it has to wait for its next turn. Some of its builds may still have places. */
+  isTurnOver: boolean
+}
+
 interface Turn extends BuildTurn {
+  readonly group: Group
   wasSlow: boolean
   lane: Lane
   /** Monotonic time of the start or the last progress, in milliseconds. */
@@ -72,18 +93,13 @@ interface Lane {
   readonly runningMax: number
   /** May exceed `runningMax` for a while, after slow builds have made progress. No other build begins then. */
   running: number
-  /** Begin the builds that wait, in the order in which they were requested. */
-  readonly waiting: Set<() => void>
-  /** Continue the builds that have given way, in this order. */
-  readonly paused: Set<() => void>
-  /** Whether the build that got a place last was a paused one. */
-  hasContinued: boolean
+  readonly queued: QueuedBuilds<Group>
 }
 
 /**
- * Lets builds of a node begin in the order in which they were requested. Short builds have places of their own, so that
- * a query that needs few changes does not wait for the first builds of other views. Long builds take turns with each
- * other and with those that have not begun. Slow builds have a limit of their own: what they do is mostly to wait for
+ * Decides which builds of a node run. Groups take turns, and the builds of a group begin in the order in which they
+ * were requested. Short builds have places of their own, so that a query that needs few changes does not wait for the
+ * first builds of other views. Slow builds have a limit of their own: what they do is mostly to wait for
  * functions, and others would wait for the same functions with them.
  */
 export class BuildQueue {
@@ -93,6 +109,7 @@ export class BuildQueue {
   readonly #normal: Lane
   readonly #short: Lane
   readonly #slow: Lane
+  readonly #groups = new Map<string, Group>()
   /** Slow turns that keep their places, because there are too many slow ones. */
   readonly #overdue = new Set<Turn>()
   /** Normal turns of builds that have used up their time once and make progress. */
@@ -112,7 +129,7 @@ export class BuildQueue {
   /** The number of builds that run. */
   get running(): number { return this.#lanes.reduce((sum, { running }) => sum + running, 0) }
   /** The number of builds that wait, to begin or to continue. */
-  get waiting(): number { return this.#lanes.reduce((sum, { waiting, paused }) => sum + waiting.size + paused.size, 0) }
+  get waiting(): number { return this.#lanes.reduce((sum, { queued }) => sum + queued.size, 0) }
 
   /**
    * Waits until the build may run.
@@ -120,31 +137,37 @@ export class BuildQueue {
    * @param signal ends the waits; their promises then resolve as if the build could run
    * @throws ReplicaError `overloaded`, synchronously
    */
-  enter(signal: AbortSignal, { changes, wasSlow }: RequestedBuild): Promise<BuildTurn> {
+  enter(signal: AbortSignal, { group: name, changes, wasSlow }: RequestedBuild): Promise<BuildTurn> {
     const { shortChangesMax, waitingMax } = this.#limits
     const lane = wasSlow ? this.#slow : changes <= shortChangesMax ? this.#short : this.#normal
-    if (lane.running < lane.runningMax && this.#mayBegin(lane)) return Promise.resolve(this.#begin(lane, signal))
-    if (this.waiting >= waitingMax) {
+    const beginsNow = lane.running < lane.runningMax && this.#mayBegin(lane)
+    if (!beginsNow && this.waiting >= waitingMax) {
       throw new ReplicaError('overloaded', `${waitingMax} builds of indexes wait already`)
     }
+    const group = this.#groups.get(name) ?? { name, builds: 0, turnSince: undefined, isTurnOver: true }
+    group.builds++
+    this.#groups.set(name, group)
+    if (beginsNow) return Promise.resolve(this.#begin(lane, group, signal))
     return new Promise(resolve => {
       const begin = (): void => {
         signal.removeEventListener('abort', cancel)
-        resolve(this.#begin(lane, signal))
+        resolve(this.#begin(lane, group, signal))
       }
       const cancel = (): void => {
-        lane.waiting.delete(begin)
+        lane.queued.remove(group, begin)
+        this.#endOne(group)
         resolve({ wasSlow: false, progressed: () => {}, giveWay: async () => {}, leave: () => {} })
       }
-      lane.waiting.add(begin)
+      lane.queued.add(group, 'waiting', begin)
       signal.addEventListener('abort', cancel, { once: true })
     })
   }
 
-  #begin(lane: Lane, signal: AbortSignal): BuildTurn {
+  #begin(lane: Lane, group: Group, signal: AbortSignal): BuildTurn {
     lane.running++
+    this.#beginTurn(group)
     const turn: Turn = {
-      wasSlow: false, lane, since: 0, placedAt: this.#clock.monotonic(), timer: undefined,
+      group, wasSlow: false, lane, since: 0, placedAt: this.#clock.monotonic(), timer: undefined,
       progressed: () => {
         const isQuick = this.#clock.monotonic() - turn.since < slowBuildMs
         const isNormalAgain = isQuick && turn.lane === this.#slow
@@ -153,10 +176,37 @@ export class BuildQueue {
         if (isNormalAgain) this.#fill()
       },
       giveWay: () => this.#giveWay(turn, signal),
-      leave: () => this.#free(turn),
+      leave: () => {
+        this.#endOne(group)
+        if (this.#isWanted(turn)) this.#endTurn(turn)
+        this.#free(turn)
+      },
     }
     this.#watch(turn)
     return turn
+  }
+
+  /** Counts the end of a build of the group. */
+  #endOne(group: Group): void {
+    if (--group.builds === 0) this.#groups.delete(group.name)
+  }
+
+  #beginTurn(group: Group): void {
+    if (!group.isTurnOver) return
+    group.isTurnOver = false
+    group.turnSince = this.#clock.monotonic()
+  }
+
+  #endTurn({ group, lane }: Turn): void {
+    group.isTurnOver = true
+    lane.queued.postpone(group)
+  }
+
+  /** Returns whether another group should have the place of a turn. */
+  #isWanted({ group, lane }: Turn): boolean {
+    const turnMs = this.#clock.monotonic() - group.turnSince!
+    if (turnMs < buildSliceMs) return false
+    return lane.queued.hasOther(group, other => other.turnSince === undefined || turnMs >= groupSliceMs)
   }
 
   #free(turn: Turn): void {
@@ -181,14 +231,17 @@ export class BuildQueue {
       }
     }
     this.#long.add(turn)
-    const isWanted = turn.lane === this.#short || lane.waiting.size + lane.paused.size > 0
+    // Builds that gave way to requests continue when the node is busy no more.
+    this.#fill()
+    const isWanted = turn.lane === this.#short || this.#isWanted(turn)
     if (!isWanted && !(this.#isBusy() && this.#long.size > 1)) return
     await new Promise<void>(resolve => {
       const proceed = (): void => {
         signal.removeEventListener('abort', cancel)
-        lane.paused.delete(proceed)
+        lane.queued.remove(turn.group, proceed)
         turn.lane = lane
         lane.running++
+        this.#beginTurn(turn.group)
         this.#long.add(turn)
         turn.placedAt = this.#clock.monotonic()
         this.#watch(turn)
@@ -198,10 +251,11 @@ export class BuildQueue {
         proceed()
         this.#fill()
       }
-      lane.paused.add(proceed)
+      lane.queued.add(turn.group, 'paused', proceed)
+      if (isWanted) this.#endTurn(turn)
       signal.addEventListener('abort', cancel, { once: true })
       this.#free(turn)
-      if (signal.aborted && lane.paused.has(proceed)) cancel()
+      if (signal.aborted && lane.queued.has(turn.group, proceed)) cancel()
     })
   }
 
@@ -244,21 +298,15 @@ export class BuildQueue {
 
   /** Returns false while too many builds have given way: these continue first. */
   #mayBegin(lane: Lane): boolean {
-    return lane.paused.size <= this.#limits.pausedMax
+    return lane.queued.paused <= this.#limits.pausedMax
   }
 
-  /** Takes the next build of those that wait to begin and of those that wait to continue, alternately. */
   #next(lane: Lane): (() => void) | undefined {
-    const [continues] = this.#long.size > 0 && this.#isBusy() ? [] : lane.paused
-    const [begins] = this.#mayBegin(lane) ? lane.waiting : []
-    const next = lane.hasContinued ? begins ?? continues : continues ?? begins
-    if (next === undefined) return undefined
-    lane.hasContinued = next === continues
-    lane.waiting.delete(next)
-    return next
+    const mayContinue = this.#long.size === 0 || !this.#isBusy()
+    return lane.queued.take({ paused: mayContinue, waiting: this.#mayBegin(lane) })
   }
 }
 
 function newLane(runningMax: number): Lane {
-  return { runningMax, running: 0, waiting: new Set(), paused: new Set(), hasContinued: true }
+  return { runningMax, running: 0, queued: new QueuedBuilds() }
 }

@@ -1,5 +1,5 @@
 import type { CallContext, ChangeReplica, IndexDefinition, ReplicaCheckpoint } from '@sectional/core'
-import { newestPosition, ReplicaError } from '@sectional/core'
+import { indexId, newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import { toReplicaError } from '../calls/call-guard.ts'
 import type { BuildQueue, BuildTurn } from './build-queue.ts'
@@ -8,6 +8,8 @@ import { type ContentParts, IndexContent } from './index-content.ts'
 export interface BuildParts extends ContentParts {
   /** Names the replica in the store of indexes. */
   readonly owner: string
+  /** Names the database of the replica. */
+  readonly database: string
   readonly replica: ChangeReplica
   readonly queue: BuildQueue
   readonly clock: Clock
@@ -82,7 +84,8 @@ export class IndexBuild {
     this.#through = Math.max(this.#through, sequence)
     if (this.#work !== undefined || this.#content.sequence >= this.#through) return
     const changes = this.#through - this.#content.readSequence
-    const entered = this.#parts.queue.enter(this.#ended.signal, { changes, wasSlow: this.#wasSlow })
+    const group = `${this.#parts.database} ${indexId(this.definition)}`
+    const entered = this.#parts.queue.enter(this.#ended.signal, { group, changes, wasSlow: this.#wasSlow })
     this.#work = this.#build(entered)
   }
 

@@ -19,7 +19,7 @@ export interface IndexHostParts {
   readonly clock: Clock
   readonly turns: Turns
   readonly random: Random
-  readonly machine: Pick<Machine, 'testInTime'>
+  readonly machine: Pick<Machine, 'testInTime' | 'cores'>
   readonly metrics: Metrics
   readonly log: Log
   /** Returns the functions of indexes of one database. */
@@ -45,6 +45,13 @@ export interface IndexedReplica {
   readonly isServed: () => boolean
 }
 
+/**
+ * As many long builds as the machine has cores run at the same time, within these limits. The main thread is used fully
+ * by two of them, unless their functions are slow.
+ */
+const buildsMin = 2
+const buildsMax = 4
+
 /** An index of a shard that is being built. */
 export interface ShardIndexTask extends IndexTask { readonly shard: ShardId }
 
@@ -69,7 +76,9 @@ export class IndexHost {
 
   constructor(parts: IndexHostParts) {
     this.#parts = parts
-    this.#queue = new BuildQueue(parts.clock, () => parts.turns.background.isBusy)
+    this.#queue = new BuildQueue(parts.clock, () => parts.turns.background.isBusy, {
+      runningMax: Math.min(Math.max(parts.machine.cores(), buildsMin), buildsMax),
+    })
     this.#reports = new IndexReports(parts)
     const builds = parts.metrics.gauge('sectional_index_builds', 'Builds of indexes, by state.', ['state'])
     this.#damaged = parts.metrics.counter('sectional_index_damaged_total',
@@ -114,7 +123,8 @@ export class IndexHost {
       const onFailure = (definition: IndexDefinition, error: ReplicaError): void =>
         this.#reports.buildFailed(name, definition, error)
       const indexes = new ShardIndexes({
-        owner: history, store, replica, newest, indexer, queue: this.#queue, clock, turns, find, onFailure,
+        owner: history, database: shard.incarnation,
+        store, replica, newest, indexer, queue: this.#queue, clock, turns, find, onFailure,
       })
       this.#served.set(history, served = { shard, indexes })
     }

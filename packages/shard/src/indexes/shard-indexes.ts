@@ -23,6 +23,8 @@ import type { Indexer } from './indexer.ts'
 export interface ShardIndexesParts {
   /** Names the replica in the store of indexes. Another replica of the node never has the same name. */
   readonly owner: string
+  /** Names the database of the replica. */
+  readonly database: string
   readonly store: IndexStore
   readonly replica: ChangeReplica
   /** Returns the newest position of the replica at once; undefined when it cannot be read, or not at once. */

@@ -1,29 +1,36 @@
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import { ManualClock, SeededRandom, sleep } from '@sectional/runtime'
-import { BuildQueue, buildSliceMs, shortBuildMs, slowBuildMs } from '../../src/indexes/build-queue.ts'
+import { BuildQueue, buildSliceMs, groupSliceMs, shortBuildMs, slowBuildMs } from '../../src/indexes/build-queue.ts'
 import type { BuildTurn, RequestedBuild } from '../../src/indexes/build-queue.ts'
 
-const many = { changes: 1001, wasSlow: false }
-const few = { changes: 1000, wasSlow: false }
-const wasSlow = { changes: 1, wasSlow: true }
+type Request = Omit<RequestedBuild, 'group'> & { readonly group?: string }
+
+const many: Request = { changes: 1001, wasSlow: false }
+const few: Request = { changes: 1000, wasSlow: false }
+const wasSlow: Request = { changes: 1, wasSlow: true }
 
 describe('the queue of builds', () => {
   const signal = new AbortController().signal
   let clock: ManualClock
   let queue: BuildQueue
   let isBusy: boolean
+  let groups = 0
   beforeEach(() => {
     clock = new ManualClock()
     isBusy = false
     queue = new BuildQueue(clock, () => isBusy, { runningMax: 2, waitingMax: 10, slowMax: 3 })
   })
 
-  /** Requests turns, and returns those that have begun. */
-  function request(count: number, build: RequestedBuild = many): BuildTurn[] {
+  /** Requests turns, and returns those that have begun. Each build is a group of its own unless it names one. */
+  function request(count: number, build = many): BuildTurn[] {
     const begun: BuildTurn[] = []
-    for (let n = 0; n < count; n++) void queue.enter(signal, build).then(turn => begun.push(turn))
+    for (let n = 0; n < count; n++) void enter(signal, build).then(turn => begun.push(turn))
     return begun
+  }
+
+  function enter(ended: AbortSignal, build: Request): Promise<BuildTurn> {
+    return queue.enter(ended, { group: `group ${groups++}`, ...build })
   }
 
   it('lets others begin in place of builds that make no progress', async () => {
@@ -54,7 +61,7 @@ describe('the queue of builds', () => {
     const [first] = [request(2)]
     const cancelled = new AbortController()
     let turn: BuildTurn | undefined
-    void queue.enter(cancelled.signal, many).then(found => { turn = found })
+    void enter(cancelled.signal, many).then(found => { turn = found })
     await clock.advance(0)
     expect([turn, queue.waiting]).to.deep.equal([undefined, 1])
     cancelled.abort()
@@ -170,20 +177,51 @@ describe('the queue of builds', () => {
       expect(goesOn).to.equal(true)
     })
 
+    it('give their places to a group that waits behind many short ones of theirs', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
+      const siblings = request(20, { ...many, group: 'a' })
+      const other = request(1)
+      await clock.advance(0)
+      for (let n = 0; other.length === 0 && n < 20; n++) {
+        await clock.advance(buildSliceMs / 5)
+        siblings.at(-1)!.leave()
+        await clock.advance(0)
+      }
+      expect([siblings.length, other.length]).to.deep.equal([5, 1])
+    })
+
+    it('lets them go on while only builds of their own group wait, which begin when one ends', async () => {
+      const first = { ...many, group: 'a' }
+      const siblings = request(5, first)
+      await clock.advance(0)
+      const [one, two] = siblings
+      expect((await slice([one!, two!])).size).to.equal(2)
+      const other = request(1)
+      const going = await slice([one!, two!])
+      expect([going.size, other.length, siblings.length]).to.deep.equal([1, 1, 2])
+      other[0]!.leave()
+      await clock.advance(0)
+      expect([going.size, siblings.length]).to.deep.equal([2, 2])
+      two!.leave()
+      await clock.advance(0)
+      expect([siblings.length, queue.running, queue.waiting]).to.deep.equal([3, 2, 2])
+    })
+
     it('gives a build that continues a whole slice, and watches its progress', async () => {
       queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
       const long = await begun(1)
-      const others = request(2)
+      const first = request(1)
       const going = await slice(long)
-      others[0]!.leave()
+      first[0]!.leave()
       await clock.advance(0)
-      expect([going.size, others.length]).to.deep.equal([1, 1])
+      expect(going.size).to.equal(1)
       going.clear()
+      const others = request(1)
       void long[0]!.giveWay().then(() => going.add(long[0]!))
       await clock.advance(slowBuildMs - 1)
-      expect([going.size, others.length]).to.deep.equal([1, 1])
+      expect([going.size, others.length]).to.deep.equal([1, 0])
       await clock.advance(1)
-      expect([long[0]!.wasSlow, others.length]).to.deep.equal([true, 2])
+      expect([long[0]!.wasSlow, others.length]).to.deep.equal([true, 1])
     })
 
     it('does not ask slow ones to give way', async () => {
@@ -212,24 +250,30 @@ describe('the queue of builds', () => {
       expect([going.size, further.length]).to.deep.equal([4, 1])
     })
 
-    it('lets builds that continue and builds that begin take turns', async () => {
+    it('lets groups take turns, in which a build continues before others of its group begin', async () => {
       queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
-      const turns = request(4)
+      const requests = [many, { ...many, group: 'a' }, { ...many, group: 'a' }, many]
+      const turns: BuildTurn[] = []
+      for (const build of requests) void enter(signal, build).then(turn => turns.push(turn))
       await clock.advance(0)
-      const order: number[] = []
+      const begins: [build: number, atMs: number][] = []
       const work = async (turn: BuildTurn): Promise<void> => {
         for (;;) {
-          order.push(turns.indexOf(turn))
+          const build = turns.indexOf(turn)
+          if (begins.at(-1)?.[0] !== build) begins.push([build, clock.monotonic() - start])
           await sleep(clock, buildSliceMs)
           turn.progressed()
           await turn.giveWay()
         }
       }
-      for (let n = 0; n < 8; n++) {
-        if (turns.length > new Set(order).size) void work(turns.at(-1)!)
-        await clock.advance(buildSliceMs)
+      const start = clock.monotonic()
+      for (let worked = 0; begins.length < 8; await clock.advance(buildSliceMs)) {
+        while (worked < turns.length) void work(turns[worked++]!)
       }
-      expect(order.slice(0, 8)).to.deep.equal([0, 1, 0, 2, 1, 3, 0, 2])
+      // The third one to begin is the last one that was requested: the second one of group a waits for the first one.
+      expect(begins.map(([build]) => build)).to.deep.equal([0, 1, 2, 0, 1, 2, 0, 1])
+      expect(begins.map(([, atMs], at) => atMs - (begins[at - 1]?.[1] ?? 0)))
+        .to.deep.equal([0, buildSliceMs, buildSliceMs, ...Array.from({ length: 5 }, () => groupSliceMs)])
     })
 
     it('lets one of them run at a time while the node is busy, beside those that are not long', async () => {
@@ -353,7 +397,7 @@ describe('the queue of builds', () => {
     it('ends the wait of a build that is cancelled', async () => {
       const ended = new AbortController()
       queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
-      const long = await queue.enter(ended.signal, many)
+      const long = await enter(ended.signal, many)
       const short = request(1)
       const going = await slice([long])
       ended.abort()
@@ -367,7 +411,7 @@ describe('the queue of builds', () => {
     it('gives no further place to a build that is cancelled after it has gone on', async () => {
       queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
       const ended = new AbortController()
-      const long = await queue.enter(ended.signal, many)
+      const long = await enter(ended.signal, many)
       const short = request(1)
       const going = await slice([long])
       short[0]!.leave()
@@ -381,7 +425,7 @@ describe('the queue of builds', () => {
     it('lets a build that was cancelled before go on at once', async () => {
       queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
       const ended = new AbortController()
-      const long = await queue.enter(ended.signal, many)
+      const long = await enter(ended.signal, many)
       const short = request(2)
       ended.abort()
       expect((await slice([long])).size).to.equal(1)
@@ -420,7 +464,7 @@ async function randomBuilds(random: SeededRandom, label: string): Promise<void> 
   const builds: RandomBuild[] = []
   const enter = (): void => {
     const build: RandomBuild = { abort: new AbortController(), pages: 1 + below(20), works: false, ended: false }
-    const requested = { changes: 2 * below(1001), wasSlow: below(5) === 0 }
+    const requested = { group: String(below(4)), changes: 2 * below(1001), wasSlow: below(5) === 0 }
     builds.push(build)
     void queue.enter(build.abort.signal, requested).then(turn => {
       build.turn = turn
@@ -446,7 +490,7 @@ async function randomBuilds(random: SeededRandom, label: string): Promise<void> 
     if (what < 20) enter()
     else if (what < 65) { if (one !== undefined) writePage(one) }
     else if (what < 70) { if (one !== undefined) leave(one) }
-    else if (what < 90) await clock.advance([1, buildSliceMs, shortBuildMs, slowBuildMs][below(4)]!)
+    else if (what < 90) await clock.advance([1, buildSliceMs, shortBuildMs, slowBuildMs, groupSliceMs][below(5)]!)
     else if (what < 95) isBusy = !isBusy
     else if (one !== undefined) one.abort.abort()
     await clock.advance(0)

@@ -46,7 +46,7 @@ class World {
       storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock, options,
     })
     this.indexes = new ShardIndexes({
-      owner: 'shard', store: this.store, replica: this.replica, newest: () => this.newest, indexer,
+      owner: 'shard', database: 'db', store: this.store, replica: this.replica, newest: () => this.newest, indexer,
       queue: new BuildQueue(clock), clock, turns: new Turns(clock),
     })
     return this

@@ -82,7 +82,8 @@ class CrashWorld {
   #open(): void {
     const clock = new RealClock()
     this.#indexes = new ShardIndexes({
-      owner: 'shard', store: this.#store!, replica: inSmallPages(this.#replica, this.#pageRows), indexer,
+      owner: 'shard', database: 'db',
+      store: this.#store!, replica: inSmallPages(this.#replica, this.#pageRows), indexer,
       queue: new BuildQueue(clock), clock, turns: new Turns(clock),
     })
   }

@@ -52,7 +52,8 @@ describe('rows with large values', () => {
       })
     }
     indexes = new ShardIndexes({
-      owner: 'shard', store, replica, indexer, queue: new BuildQueue(clock), clock, turns: new Turns(clock),
+      owner: 'shard', database: 'db',
+      store, replica, indexer, queue: new BuildQueue(clock), clock, turns: new Turns(clock),
     })
     await indexes.buildIndex({ definition, through: 'newest', waitMs: 20_000 }, context)
   })

@@ -35,7 +35,8 @@ describe('a scan of thousands of ranges', () => {
     const clock = new RealClock()
     store = await IndexStore.open({ storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock })
     indexes = new ShardIndexes({
-      owner: 'shard', store, replica, newest: () => undefined, indexer, queue: new BuildQueue(clock), clock,
+      owner: 'shard', database: 'db',
+      store, replica, newest: () => undefined, indexer, queue: new BuildQueue(clock), clock,
       turns: new Turns(clock),
     })
     await indexes.buildIndex({ definition, through: 'newest', waitMs: 20_000 }, context)

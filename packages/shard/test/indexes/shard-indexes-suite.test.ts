@@ -26,7 +26,7 @@ const makeOn = (
     const clock = new RealClock()
     const store = await IndexStore.open({ storage, log: silentLog, random: new SeededRandom(1), clock })
     const indexes = new ShardIndexes({
-      owner: 'shard', store, replica, newest: () => newest.position, indexer: suiteIndexer(indexer),
+      owner: 'shard', database: 'db', store, replica, newest: () => newest.position, indexer: suiteIndexer(indexer),
       queue: new BuildQueue(clock), clock, turns: new Turns(clock),
       find: { documents, machine: new MemoryMachine(clock) },
     })

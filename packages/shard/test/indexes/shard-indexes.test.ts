@@ -46,7 +46,8 @@ class World {
     const clock = new RealClock()
     this.store = await IndexStore.open({ storage: this.storage, log: silentLog, random, clock, options: this.options })
     this.indexes = new ShardIndexes({
-      owner: 'shard', store: this.store, replica, indexer: this.indexer, queue, clock, turns: new Turns(clock),
+      owner: 'shard', database: 'db',
+      store: this.store, replica, indexer: this.indexer, queue, clock, turns: new Turns(clock),
     })
     return this
   }

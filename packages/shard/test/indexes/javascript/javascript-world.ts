@@ -33,7 +33,8 @@ export class JavaScriptWorld {
     this.#store = store
     const clock = new RealClock()
     this.indexes = new ShardIndexes({
-      owner: 'shard', store, replica: this.replica, indexer: new JavaScriptIndexer(parts), queue: new BuildQueue(clock),
+      owner: 'shard', database: 'db',
+      store, replica: this.replica, indexer: new JavaScriptIndexer(parts), queue: new BuildQueue(clock),
       clock, turns: parts.turns,
     })
   }

@@ -35,7 +35,8 @@ export class QueryWorld {
     const turns = new Turns(clock)
     const machine = this.#machine
     return new ShardIndexes({
-      owner: 'shard', store: this.#store, replica: this.replica, queue: new BuildQueue(clock), clock, turns,
+      owner: 'shard', database: 'db',
+      store: this.#store, replica: this.replica, queue: new BuildQueue(clock), clock, turns,
       indexer: indexersByKind({ query: new QueryIndexer({ turns, clock, machine }) }),
       find: { documents: this.replica, machine },
     })
