@@ -205,7 +205,7 @@ export class ConsensusRules {
     }
     if (led.leader !== node.name) return
     if (message.commit > led.commit) this.#committedBy(node, led, message)
-    const silent = led.rounds.sending(message.round, led.voters, this.#world.nowMs)
+    const silent = led.rounds.sending(message.round, led.voters, node.clock.awakeMs)
     // A failing disk delays messages, so that a leader may send its last ones after it has stepped down.
     if (silent !== undefined && node.inside?.control.leader() === node.name) {
       this.#fail(`${node.name} goes on leading term ${message.term} although no majority of `
@@ -274,7 +274,7 @@ export class ConsensusRules {
     if (message.type === 'vote-request') this.#record(node).requests.set(message.from, message)
     if (message.type !== 'append-reply' && message.type !== 'snapshot-reply') return
     const led = this.#terms.get(message.term)
-    if (led?.leader === node.name) led.rounds.answered(message.from, message.round, this.#world.nowMs)
+    if (led?.leader === node.name) led.rounds.answered(message.from, message.round, node.clock.awakeMs)
   }
 
   #ledBy(name: string): Leadership | undefined {

@@ -3,8 +3,8 @@ import { majority } from '@sectional/server'
 /**
  * A leader sends a round in every heartbeat interval, and more of them for reads and while the log grows. It steps
  * down at the second check of its quorum without answers, which is after ten intervals; a change of members adds one.
- * Its clock may be slow, and it sends nothing while its machine is paused, so both the rounds and the time must be
- * exceeded.
+ * Its clock may be slow, so both the rounds and the time must be exceeded. Times are those of a machine without its
+ * pauses, during which it sends nothing and steps down from nothing.
  */
 const silentRoundsMax = 14
 /** The heartbeat interval of runs with slow ticks: two ticks of 200 ms each. */

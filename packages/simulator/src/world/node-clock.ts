@@ -11,7 +11,10 @@ export class NodeClock implements Clock {
   readonly #rate: number
   readonly #deferred: (() => void)[] = []
   #offsetMs: number
-  #paused = false
+  /** True time at which the pause began that goes on; undefined when the process runs. */
+  #pausedSince: number | undefined
+  /** Milliseconds of all pauses that have ended. */
+  #pausedMs = 0
 
   /** @param rate seconds that this clock counts in one second of true time */
   constructor(queue: EventQueue, name: string, rate: number, offsetMs: number) {
@@ -33,7 +36,7 @@ export class NodeClock implements Clock {
     let cancelled = false
     const run = (): void => {
       if (cancelled) return
-      if (this.#paused) this.#deferred.push(run)
+      if (this.#pausedSince !== undefined) this.#deferred.push(run)
       else callback()
     }
     const timer = this.#queue.schedule(ms / this.#rate, this.#label, run)
@@ -49,12 +52,19 @@ export class NodeClock implements Clock {
     this.#offsetMs += ms
   }
 
+  /** True time in milliseconds without the pauses. */
+  get awakeMs(): number {
+    return (this.#pausedSince ?? this.#queue.monotonic()) - this.#pausedMs
+  }
+
+  /** Must not be called during a pause. */
   pause(): void {
-    this.#paused = true
+    this.#pausedSince = this.#queue.monotonic()
   }
 
   continue(): void {
-    this.#paused = false
+    if (this.#pausedSince !== undefined) this.#pausedMs += this.#queue.monotonic() - this.#pausedSince
+    this.#pausedSince = undefined
     for (const run of this.#deferred.splice(0)) this.#queue.schedule(0, this.#label, run)
   }
 }

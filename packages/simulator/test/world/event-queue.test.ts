@@ -43,4 +43,19 @@ describe('simulated time', () => {
     clock.jump(3_600_000)
     expect(clock.now()).to.equal(1000 + Math.floor(clock.monotonic()) + 3_600_000)
   })
+
+  it('is counted by the clock of a machine without its pauses', async () => {
+    const queue = new EventQueue(new Trace(), 0)
+    const clock = new NodeClock(queue, 'a', 1, 0)
+    const seen: number[] = []
+    const look = (): void => { seen.push(clock.awakeMs) }
+    queue.schedule(100, '', () => clock.pause())
+    queue.schedule(150, '', look)
+    queue.schedule(300, '', () => clock.continue())
+    queue.schedule(310, '', look)
+    queue.schedule(400, '', () => clock.pause())
+    queue.schedule(500, '', look)
+    await queue.run(() => seen.length === 3, 1000)
+    expect(seen).to.deep.equal([100, 110, 200])
+  })
 })
