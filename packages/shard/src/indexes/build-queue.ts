@@ -10,7 +10,10 @@ export const slowBuildMs = 3000
  * of garbage.
  */
 export const buildSliceMs = 250
-/** Milliseconds after which the builds of a group give their places to another group that has begun. */
+/**
+ * Milliseconds after which the builds of a group give their places to another group that has begun. While requests keep
+ * the node busy, it is `buildSliceMs`: only one build runs then, so that the turns of many groups would take long.
+ */
 export const groupSliceMs = 4000
 /** Milliseconds after which a short build is long. Others can keep it from its work for longer than its work takes. */
 export const shortBuildMs = 2000
@@ -71,7 +74,7 @@ export interface BuildTurn {
 interface Group {
   readonly name: string
   builds: number
-  /** Monotonic time at which its turn began, in milliseconds. Undefined before the first one. */
+  /** Monotonic time at which its turn for normal builds began, in milliseconds. Undefined before the first one. */
   turnSince: number | undefined
   /** Whether it has to wait for its next turn. Some of its builds may still have places. */
   isTurnOver: boolean
@@ -110,6 +113,8 @@ export class BuildQueue {
   readonly #short: Lane
   readonly #slow: Lane
   readonly #groups = new Map<string, Group>()
+  /** Whether the last group that got a turn before its time was one that had not begun. */
+  #hasPreferred = false
   /** Slow turns that keep their places, because there are too many slow ones. */
   readonly #overdue = new Set<Turn>()
   /** Normal turns of builds that have used up their time once and make progress. */
@@ -165,7 +170,7 @@ export class BuildQueue {
 
   #begin(lane: Lane, group: Group, signal: AbortSignal): BuildTurn {
     lane.running++
-    this.#beginTurn(group)
+    this.#beginTurn(group, lane)
     const turn: Turn = {
       group, wasSlow: false, lane, since: 0, placedAt: this.#clock.monotonic(), timer: undefined,
       progressed: () => {
@@ -178,7 +183,7 @@ export class BuildQueue {
       giveWay: () => this.#giveWay(turn, signal),
       leave: () => {
         this.#endOne(group)
-        if (this.#isWanted(turn)) this.#endTurn(turn)
+        if (this.#isWanted(turn)) this.#endTurn(group)
         this.#free(turn)
       },
     }
@@ -191,22 +196,29 @@ export class BuildQueue {
     if (--group.builds === 0) this.#groups.delete(group.name)
   }
 
-  #beginTurn(group: Group): void {
-    if (!group.isTurnOver) return
+  #beginTurn(group: Group, lane: Lane): void {
+    if (lane !== this.#normal || !group.isTurnOver) return
     group.isTurnOver = false
     group.turnSince = this.#clock.monotonic()
   }
 
-  #endTurn({ group, lane }: Turn): void {
+  /** Ends the turn of a group. Every second turn goes to a group that has not begun, and the others in their order. */
+  #endTurn(group: Group): void {
+    if (group.isTurnOver) return
     group.isTurnOver = true
-    lane.queued.postpone(group)
+    const { queued } = this.#normal
+    queued.postpone(group)
+    this.#hasPreferred = !this.#hasPreferred && this.#canBeginInPlace() && queued.prefer(isNew)
   }
 
   /** Returns whether another group should have the place of a turn. */
   #isWanted({ group, lane }: Turn): boolean {
+    if (lane !== this.#normal) return false
     const turnMs = this.#clock.monotonic() - group.turnSince!
-    if (turnMs < buildSliceMs) return false
-    return lane.queued.hasOther(group, other => other.turnSince === undefined || turnMs >= groupSliceMs)
+    if (group.isTurnOver || turnMs >= (this.#isBusy() ? buildSliceMs : groupSliceMs)) {
+      return lane.queued.hasOther(group, () => true)
+    }
+    return turnMs >= buildSliceMs && this.#canBeginInPlace() && lane.queued.hasOther(group, isNew)
   }
 
   #free(turn: Turn): void {
@@ -233,15 +245,16 @@ export class BuildQueue {
     this.#long.add(turn)
     // Builds that gave way to requests continue when the node is busy no more.
     this.#fill()
-    const isWanted = turn.lane === this.#short || this.#isWanted(turn)
-    if (!isWanted && !(this.#isBusy() && this.#long.size > 1)) return
+    const isWanted = this.#isWanted(turn)
+    if (isWanted) this.#endTurn(turn.group)
+    else if (turn.lane === lane && !(this.#isBusy() && this.#long.size > 1)) return
     await new Promise<void>(resolve => {
       const proceed = (): void => {
         signal.removeEventListener('abort', cancel)
         lane.queued.remove(turn.group, proceed)
         turn.lane = lane
         lane.running++
-        this.#beginTurn(turn.group)
+        this.#beginTurn(turn.group, lane)
         this.#long.add(turn)
         turn.placedAt = this.#clock.monotonic()
         this.#watch(turn)
@@ -252,7 +265,6 @@ export class BuildQueue {
         this.#fill()
       }
       lane.queued.add(turn.group, 'paused', proceed)
-      if (isWanted) this.#endTurn(turn)
       signal.addEventListener('abort', cancel, { once: true })
       this.#free(turn)
       if (signal.aborted && lane.queued.has(turn.group, proceed)) cancel()
@@ -278,6 +290,7 @@ export class BuildQueue {
     turn.lane.running--
     turn.lane = lane
     lane.running++
+    this.#beginTurn(turn.group, lane)
   }
 
   /** Gives the free places to overdue turns, and then to the builds that wait. */
@@ -301,10 +314,19 @@ export class BuildQueue {
     return lane.queued.paused <= this.#limits.pausedMax
   }
 
+  /** Returns whether a normal build could begin in the place of one that gives way. */
+  #canBeginInPlace(): boolean {
+    return this.#normal.queued.paused < this.#limits.pausedMax
+  }
+
   #next(lane: Lane): (() => void) | undefined {
     const mayContinue = this.#long.size === 0 || !this.#isBusy()
     return lane.queued.take({ paused: mayContinue, waiting: this.#mayBegin(lane) })
   }
+}
+
+function isNew({ turnSince }: Group): boolean {
+  return turnSince === undefined
 }
 
 function newLane(runningMax: number): Lane {

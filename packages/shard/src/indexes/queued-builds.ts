@@ -36,6 +36,16 @@ export class QueuedBuilds<Group> {
     this.#counts[kind]++
   }
 
+  /** Gives the next turn to the first group that satisfies a condition. Returns whether there is one. */
+  prefer(condition: (group: Group) => boolean): boolean {
+    const preferred = [...this.#groups].find(([group]) => condition(group))
+    if (preferred === undefined) return false
+    const others = [...this.#groups].filter(entry => entry[0] !== preferred[0])
+    this.#groups.clear()
+    for (const [group, builds] of [preferred, ...others]) this.#groups.set(group, builds)
+    return true
+  }
+
   /** Gives a group the last turn. */
   postpone(group: Group): void {
     const builds = this.#groups.get(group)

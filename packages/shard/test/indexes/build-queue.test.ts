@@ -8,6 +8,7 @@ type Request = Omit<RequestedBuild, 'group'> & { readonly group?: string }
 
 const many: Request = { changes: 1001, wasSlow: false }
 const few: Request = { changes: 1000, wasSlow: false }
+const progressMs = 1000
 const wasSlow: Request = { changes: 1, wasSlow: true }
 
 describe('the queue of builds', () => {
@@ -145,11 +146,11 @@ describe('the queue of builds', () => {
     /** Lets the builds work for one slice each, and then asks them to give way. Returns those that go on. */
     async function slice(builds: readonly BuildTurn[], ms = buildSliceMs): Promise<Set<BuildTurn>> {
       const going = new Set<BuildTurn>()
-      await clock.advance(ms)
-      for (const turn of builds) {
-        turn.progressed()
-        void turn.giveWay().then(() => going.add(turn))
+      for (let left = ms; left > 0; left -= progressMs) {
+        await clock.advance(Math.min(left, progressMs))
+        for (const turn of builds) turn.progressed()
       }
+      for (const turn of builds) void turn.giveWay().then(() => going.add(turn))
       await clock.advance(0)
       return going
     }
@@ -205,6 +206,63 @@ describe('the queue of builds', () => {
       two!.leave()
       await clock.advance(0)
       expect([siblings.length, queue.running, queue.waiting]).to.deep.equal([3, 2, 2])
+    })
+
+    it('give their places to a group that has not begun before those that have', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
+      const old = await begun(1)
+      const others = request(2)
+      await slice(old)
+      await slice([others[0]!])
+      await slice([others[1]!], groupSliceMs)
+      // The first one has its second turn, and the others wait.
+      const siblings = request(2, { ...many, group: 'new' })
+      await slice(old)
+      expect(siblings.length).to.equal(1)
+      siblings[0]!.leave()
+      await clock.advance(0)
+      expect([siblings.length, queue.running, queue.waiting]).to.deep.equal([2, 1, 3])
+    })
+
+    it('take turns although short builds of their groups begin and end', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1, shortMax: 1 })
+      const long = request(1, { ...many, group: 'a' })
+      const other = request(1)
+      await clock.advance(0)
+      await slice(long)
+      const going = await slice(other, groupSliceMs)
+      expect(going.size).to.equal(0)
+      for (let ms = 0; ms < groupSliceMs; ms += progressMs) {
+        const short = [request(1, { ...few, group: 'a' }), request(1, few), request(1, { ...few, group: 'a' })]
+        await clock.advance(progressMs)
+        for (const turn of long) turn.progressed()
+        for (const turns of short) {
+          turns[0]!.leave()
+          await clock.advance(0)
+        }
+      }
+      await slice(long)
+      expect(going.size).to.equal(1)
+    })
+
+    it('change places after each slice while the node is busy', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
+      const [first, second] = [await begun(1), request(1)]
+      await slice(first)
+      isBusy = true
+      const going = await slice(second)
+      await slice(first)
+      expect([going.size, queue.running, queue.waiting]).to.deep.equal([1, 1, 1])
+    })
+
+    it('do not give way to a group that could not begin', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1, pausedMax: 1 })
+      const first = await begun(1)
+      const second = request(1)
+      await slice(first)
+      request(1)
+      const going = await slice(second)
+      expect([going.size, queue.running, queue.waiting]).to.deep.equal([1, 1, 2])
     })
 
     it('gives a build that continues a whole slice, and watches its progress', async () => {
@@ -330,7 +388,7 @@ describe('the queue of builds', () => {
       await clock.advance(0)
       const firstGoes = await slice([turns[0]!])
       expect([turns.length, firstGoes.size]).to.deep.equal([2, 0])
-      await slice([turns[1]!])
+      await slice([turns[1]!], groupSliceMs)
       expect([turns.length, firstGoes.size]).to.deep.equal([2, 1])
     })
 
