@@ -275,6 +275,7 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         two: 'var one = require("./one");\nmodule.exports = function () { return one.value + 1 }',
         deep: { three: 'exports.value = require("../two")() + require("views/lib/one").value; exports.id = module.id' },
         broken: 'exports.fail = function () {\n  throw new Error("broken")\n}',
+        brokenAtOnce: 'throw new Error("broken")',
         syntax: 'exports = (',
         counter: 'var count = 0; exports.next = function () { return ++count }',
       } } })
@@ -296,6 +297,10 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         const [outcome] = await sandbox.call(withModules('() => require("views/lib/broken").fail()'), ['[]'])
         assert.deepEqual(outcome, {
           kind: 'error', message: 'Error: broken', line: 2, column: 9, module: 'views/lib/broken',
+        })
+        const [atOnce] = await sandbox.call(withModules('() => require("views/lib/brokenAtOnce")'), ['[]'])
+        assert.deepEqual(atOnce, {
+          kind: 'error', message: 'Error: broken', line: 1, column: 7, module: 'views/lib/brokenAtOnce',
         })
       })
 

@@ -273,7 +273,8 @@ function createLoader(modules: Record<string, unknown>): (path: string, folder: 
     const module = { id, exports: {} as unknown }
     loaded[id] = module
     try {
-      const run = evaluate(`(function (module, exports, require) {${source}\n})\n//# sourceURL=module:${id}`)
+      // The source begins with a line of its own (`createFailures`).
+      const run = evaluate(`(function (module, exports, require) {\n${source}\n})\n//# sourceURL=module:${id}`)
       apply(run, module, [module, module.exports, (inner: string) => load(inner, names.slice(0, -1))])
     } catch (error) {
       delete loaded[id]
@@ -297,7 +298,8 @@ function createFailures(functionName: string, { json, shorten }: Texts): (thrown
     const frame = apply(exec, framePattern, [`${error.stack}`]) as RegExpExecArray | null
     if (frame === null) return stringify({ kind: 'error', message, line: null, column: null, module: null })
     const module = frame[1] === functionName ? null : (frame[1] as string).slice('module:'.length)
-    return stringify({ kind: 'error', message, line: Number(frame[2]), column: Number(frame[3]), module })
+    const line = Number(frame[2]) - (module === null ? 0 : 1)
+    return stringify({ kind: 'error', message, line, column: Number(frame[3]), module })
   }
 
   return thrown => {
