@@ -1,9 +1,13 @@
+import { hash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
+import type { SandboxFunction } from './sandbox.ts'
 
-/** Milliseconds for which a database comes last after one of its calls has ended a child process. */
+/** Milliseconds for which a database comes last after one of its calls has ended a child process; also a function. */
 const distrustMs = 60_000
 /** Databases that are remembered. The one whose calls were answered longest ago is forgotten first. */
 const databasesMax = 10_000
+/** Functions that are remembered. The one that ended a child longest ago is forgotten first. */
+const functionsMax = 1000
 
 interface DatabaseHistory {
   /** True when the last message was answered within `quickMs`. */
@@ -22,6 +26,8 @@ export class CallHistory {
   readonly #clock: Clock
   readonly #quickMs: number
   readonly #databases = new Map<string, DatabaseHistory>()
+  /** The monotonic time until which a function comes last, by its hash. */
+  readonly #functions = new Map<string, number>()
 
   /** @param quickMs longest time of a message, in milliseconds, that counts as quick */
   constructor(clock: Clock, quickMs: number) {
@@ -38,6 +44,20 @@ export class CallHistory {
   /** Call this when a call of the database has ended a child. */
   endedChild(database: string): void {
     this.#set(database, { isQuick: false, distrustedUntil: this.#clock.monotonic() + distrustMs })
+  }
+
+  /** Call this when a function was the cause for which a child ended. */
+  endedChildBy(called: SandboxFunction): void {
+    const name = nameOf(called)
+    this.#functions.delete(name)
+    this.#functions.set(name, this.#clock.monotonic() + distrustMs)
+    if (this.#functions.size > functionsMax) this.#functions.delete(this.#functions.keys().next().value!)
+  }
+
+  /** Returns whether a function was the cause for which a child ended lately. */
+  isSuspect(called: SandboxFunction): boolean {
+    if (!this.#isDistrusted(called.database)) return false
+    return this.#clock.monotonic() < (this.#functions.get(nameOf(called)) ?? -Infinity)
   }
 
   /** Returns true when the last message of the database was quick and it did not end a child before. */
@@ -66,4 +86,8 @@ export class CallHistory {
     const [oldest] = this.#databases.keys()
     this.#databases.delete(oldest!)
   }
+}
+
+function nameOf({ database, source }: SandboxFunction): string {
+  return hash('sha256', `${database}\n${source}`)
 }

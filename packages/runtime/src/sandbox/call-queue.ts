@@ -1,5 +1,5 @@
 import type { ChildCall } from './child/sandbox-child.ts'
-import { SandboxError, type SandboxLimits } from './sandbox.ts'
+import { SandboxError, type SandboxFunction, type SandboxLimits } from './sandbox.ts'
 
 /** What one message to a child may contain. A single call may exceed `messageBytesMax`. */
 const messageCallsMax = 64
@@ -11,6 +11,8 @@ const quickBytesShare = 4
 
 export interface PendingCall extends ChildCall {
   readonly bytes: number
+  /** Whether the function was the cause for which a child ended lately. */
+  isSuspect: boolean
   /** True when the child that ran the call ended. The call then runs once more, as the only call of a message. */
   retried: boolean
   /** @param text outcomes (`outcome-text.ts`) */
@@ -18,11 +20,26 @@ export interface PendingCall extends ChildCall {
   readonly reject: (error: SandboxError) => void
 }
 
-/** The calls that wait, in one queue for each database. Databases take turns. Calls that run count for the limits. */
+/** The messages of other functions between two with calls of suspect functions, as long as others wait. */
+const othersInRow = 16
+
+/** The waiting calls of one database. */
+interface DatabaseCalls {
+  readonly suspect: PendingCall[]
+  readonly others: PendingCall[]
+  /** The messages of other functions since the last one of suspect functions. */
+  othersTaken: number
+}
+
+/**
+ * The calls that wait, in one queue for each database. Databases take turns, and in a database the calls of suspect
+ * functions with all others, so that a function that does not end delays each other call by one of its own calls at
+ * most. Calls that run count for the limits.
+ */
 export class CallQueue {
   readonly #limits: SandboxLimits
-  /** The waiting calls by database; no queue is empty. The database whose turn is next comes first. */
-  readonly #waiting = new Map<string, PendingCall[]>()
+  /** The waiting calls by database, each with one at least. The database whose turn is next comes first. */
+  readonly #waiting = new Map<string, DatabaseCalls>()
   /** The number of calls by database that wait or run. */
   readonly #counts = new Map<string, number>()
   /** Bytes of all calls that wait or run. */
@@ -34,7 +51,7 @@ export class CallQueue {
 
   /** The number of calls that wait. */
   get waiting(): number {
-    return [...this.#waiting.values()].reduce((total, calls) => total + calls.length, 0)
+    return [...this.#waiting.values()].reduce((total, { suspect, others }) => total + suspect.length + others.length, 0)
   }
 
   /** The databases with waiting calls, in the order of their turns. */
@@ -61,23 +78,36 @@ export class CallQueue {
     }
     this.#counts.set(database, count + 1)
     this.#bytes += call.bytes
-    this.#queueOf(database).push(call)
+    this.#queueOf(call).push(call)
   }
 
-  /** Puts calls back to the front of their database's queue. */
+  /** Makes the waiting calls of a function those of a suspect one. */
+  suspect({ database, source }: SandboxFunction): void {
+    const calls = this.#waiting.get(database)
+    if (calls === undefined) return
+    for (const call of calls.others.splice(0)) {
+      call.isSuspect = call.called.source === source
+      this.#queueOf(call).push(call)
+    }
+  }
+
+  /** Puts the calls of a message back to the front of their queue. */
   putBack(calls: readonly PendingCall[]): void {
     const [first] = calls
-    if (first !== undefined) this.#queueOf(first.called.database).unshift(...calls)
+    if (first !== undefined) this.#queueOf(first).unshift(...calls)
   }
 
   /** Returns the next call of a database. */
   peek(database: string): PendingCall | undefined {
-    return this.#waiting.get(database)?.[0]
+    const calls = this.#waiting.get(database)
+    return calls && nextOf(calls)[0]
   }
 
   /** Takes the calls of the next message out of the queue of a database. Its next turn is after the other databases. */
   take(database: string): PendingCall[] {
-    const queue = this.#waiting.get(database) ?? []
+    const calls = this.#waiting.get(database)
+    if (calls === undefined) return []
+    const queue = nextOf(calls)
     this.#waiting.delete(database)
     let end = 0
     let items = 0
@@ -91,13 +121,14 @@ export class CallQueue {
       if (call.retried) break
     }
     const taken = queue.splice(0, end)
-    if (queue.length > 0) this.#waiting.set(database, queue)
+    calls.othersTaken = queue === calls.suspect ? 0 : calls.othersTaken + 1
+    if (calls.suspect.length + calls.others.length > 0) this.#waiting.set(database, calls)
     return taken
   }
 
   /** Removes all waiting calls and returns them. */
   takeAll(): PendingCall[] {
-    const calls = [...this.#waiting.values()].flat()
+    const calls = [...this.#waiting.values()].flatMap(({ suspect, others }) => [...suspect, ...others])
     this.#waiting.clear()
     return calls
   }
@@ -110,11 +141,14 @@ export class CallQueue {
     else this.#counts.set(database, count)
   }
 
-  #queueOf(database: string): PendingCall[] {
-    const known = this.#waiting.get(database)
-    if (known !== undefined) return known
-    const queue: PendingCall[] = []
-    this.#waiting.set(database, queue)
-    return queue
+  #queueOf({ called: { database }, isSuspect }: PendingCall): PendingCall[] {
+    let calls = this.#waiting.get(database)
+    if (calls === undefined) this.#waiting.set(database, calls = { suspect: [], others: [], othersTaken: 0 })
+    return isSuspect ? calls.suspect : calls.others
   }
+}
+
+/** Returns the queue of the next message. */
+function nextOf({ suspect, others, othersTaken }: DatabaseCalls): PendingCall[] {
+  return others.length === 0 || othersTaken >= othersInRow && suspect.length > 0 ? suspect : others
 }

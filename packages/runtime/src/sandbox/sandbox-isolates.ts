@@ -146,7 +146,8 @@ export class IsolateSandbox implements Sandbox {
       if (this.#refusal !== undefined) throw this.#refusal
       const bytes = items.length + called.source.length + called.modules.length
       const isQuick = this.#history.isQuick(called.database)
-      this.#queue.add({ called, kind, count, items, bytes, retried: false, resolve, reject }, isQuick)
+      const isSuspect = this.#history.isSuspect(called)
+      this.#queue.add({ called, kind, count, items, bytes, isSuspect, retried: false, resolve, reject }, isQuick)
       this.#planDispatch()
     })
   }
@@ -318,6 +319,10 @@ export class IsolateSandbox implements Sandbox {
         call.retried = true
         again.push(call)
       } else {
+        if (isCause && end !== 'closed') {
+          this.#history.endedChildBy(call.called)
+          this.#queue.suspect(call.called)
+        }
         this.#queue.settle(call)
         call.reject(this.#refusal ?? this.#endError(end))
       }

@@ -121,6 +121,22 @@ describe('the child processes of a sandbox', function () {
     expect(order).to.deep.equal(['hostile', 'first', 'last', 'hostile'])
   })
 
+  it('run the other calls of a database before those of a function that ended a child', async () => {
+    const sandbox = open({ callMs: 300, childrenMax: 1 })
+    const order: string[] = []
+    const run = async (source: string, name: string): Promise<void> => {
+      await sandbox.call(functionOf(source), ['[]']).catch(() => {})
+      order.push(name)
+    }
+    const first = run(endless, 'first')
+    // The child works on the first call.
+    await sleep(new RealClock(), 200)
+    const behind = first.then(() => run('() => 2', 'behind'))
+    await Promise.all([behind, run(endless, 'endless'), run(endless, 'endless'), run('() => 1', 'quick')])
+    expect(order.slice(0, 3).toSorted()).to.deep.equal(['behind', 'first', 'quick'])
+    expect(order.slice(3)).to.deep.equal(['endless', 'endless'])
+  })
+
   it('are replaced when they are killed, and their calls run once more', async function () {
     if (!isLinux) return this.skip()
     const before = childrenOf(process.pid)
