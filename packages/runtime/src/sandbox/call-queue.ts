@@ -91,10 +91,9 @@ export class CallQueue {
     }
   }
 
-  /** Puts the calls of a message back to the front of their queue. */
+  /** Puts calls of a message back to the front of their queues. */
   putBack(calls: readonly PendingCall[]): void {
-    const [first] = calls
-    if (first !== undefined) this.#queueOf(first).unshift(...calls)
+    for (const call of calls.toReversed()) this.#queueOf(call).unshift(call)
   }
 
   /** Returns the next call of a database. */

@@ -276,7 +276,7 @@ export class IsolateSandbox implements Sandbox {
     this.#history.answered(database, this.#options.clock.monotonic() - since)
     this.#change(member, 'idle', [])
     const postponed = calls.filter((call, index) => replies[index]?.reply.status === 'postponed')
-    this.#queue.putBack(postponed)
+    this.#putBack(postponed)
     for (const [index, call] of calls.entries()) {
       const { reply, text } = replies[index] as ChildReply
       if (reply.status !== 'postponed') this.#settle(call, reply, text)
@@ -319,7 +319,7 @@ export class IsolateSandbox implements Sandbox {
         call.retried = true
         again.push(call)
       } else {
-        if (isCause && end !== 'closed') {
+        if (isCause && end !== 'closed' && end !== 'killed') {
           this.#history.endedChildBy(call.called)
           this.#queue.suspect(call.called)
         }
@@ -327,8 +327,14 @@ export class IsolateSandbox implements Sandbox {
         call.reject(this.#refusal ?? this.#endError(end))
       }
     }
-    this.#queue.putBack(again)
+    this.#putBack(again)
     this.#planDispatch()
+  }
+
+  /** Their functions may have become suspect meanwhile. */
+  #putBack(calls: readonly PendingCall[]): void {
+    for (const call of calls) call.isSuspect = this.#history.isSuspect(call.called)
+    this.#queue.putBack(calls)
   }
 
   #endError(end: ChildEnd): SandboxError {

@@ -170,7 +170,8 @@ export class BuildQueue {
 
   #begin(lane: Lane, group: Group, signal: AbortSignal): BuildTurn {
     lane.running++
-    this.#beginTurn(group, lane)
+    if (lane === this.#normal) this.#beginTurn(group)
+    else lane.queued.postpone(group)
     const turn: Turn = {
       group, wasSlow: false, lane, since: 0, placedAt: this.#clock.monotonic(), timer: undefined,
       progressed: () => {
@@ -196,8 +197,8 @@ export class BuildQueue {
     if (--group.builds === 0) this.#groups.delete(group.name)
   }
 
-  #beginTurn(group: Group, lane: Lane): void {
-    if (lane !== this.#normal || !group.isTurnOver) return
+  #beginTurn(group: Group): void {
+    if (!group.isTurnOver) return
     group.isTurnOver = false
     group.turnSince = this.#clock.monotonic()
   }
@@ -254,7 +255,7 @@ export class BuildQueue {
         lane.queued.remove(turn.group, proceed)
         turn.lane = lane
         lane.running++
-        this.#beginTurn(turn.group, lane)
+        this.#beginTurn(turn.group)
         this.#long.add(turn)
         turn.placedAt = this.#clock.monotonic()
         this.#watch(turn)
@@ -279,6 +280,7 @@ export class BuildQueue {
     turn.timer = this.#clock.setTimer(slowBuildMs, () => {
       turn.wasSlow = true
       if (turn.lane === this.#slow) return
+      if (turn.lane === this.#normal) this.#endTurn(turn.group)
       this.#long.delete(turn)
       this.#overdue.add(turn)
       this.#fill()
@@ -290,7 +292,8 @@ export class BuildQueue {
     turn.lane.running--
     turn.lane = lane
     lane.running++
-    this.#beginTurn(turn.group, lane)
+    // It has the place out of turn, so it gives way as soon as others wait.
+    if (lane === this.#normal) turn.group.turnSince ??= this.#clock.monotonic()
   }
 
   /** Gives the free places to overdue turns, and then to the builds that wait. */

@@ -123,6 +123,19 @@ describe('the queue of builds', () => {
     expect([short.length, queue.running, queue.waiting]).to.deep.equal([5, 6, 2])
   })
 
+  it('lets a short build begin although builds of another view are requested again and again', async () => {
+    const again = { ...few, group: 'a' }
+    const short = request(8, again)
+    const other = request(1, few)
+    for (let n = 0; n < 4; n++) {
+      await clock.advance(0)
+      short[n]!.leave()
+      void enter(signal, again)
+    }
+    await clock.advance(0)
+    expect(other.length).to.equal(1)
+  })
+
   it('lets others begin in place of short builds that make no progress', async () => {
     queue = new BuildQueue(clock, () => isBusy, { shortMax: 1 })
     const [stuck, next] = [request(1, few), request(1, few)]
