@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import type { SandboxFunction } from './sandbox.ts'
 
-/** Milliseconds for which a database comes last after one of its calls has ended a child process; also a function. */
+/** Milliseconds for which a database, or a function, comes last after a call of it has ended a child process. */
 const distrustMs = 60_000
 /** Databases that are remembered. The one whose calls were answered longest ago is forgotten first. */
 const databasesMax = 10_000

@@ -32,9 +32,9 @@ interface DatabaseCalls {
 }
 
 /**
- * The calls that wait, in one queue for each database. Databases take turns, and in a database the calls of suspect
- * functions with all others, so that a function that does not end delays each other call by one of its own calls at
- * most. Calls that run count for the limits.
+ * The calls that wait, by database. Databases take turns. In a database, the calls of suspect functions wait behind the
+ * others, of which `othersInRow` messages at most go before them, so that a function that does not end hardly delays
+ * the others. Calls that run count for the limits.
  */
 export class CallQueue {
   readonly #limits: SandboxLimits

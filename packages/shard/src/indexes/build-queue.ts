@@ -1,6 +1,6 @@
 import { ReplicaError } from '@sectional/core'
 import type { Clock, Timer } from '@sectional/runtime'
-import { QueuedBuilds } from './queued-builds.ts'
+import { QueuedBuilds, type QueuedKind } from './queued-builds.ts'
 
 /** Milliseconds without progress after which a build is slow, for instance because a map function does not end. */
 export const slowBuildMs = 3000
@@ -163,7 +163,7 @@ export class BuildQueue {
         this.#endOne(group)
         resolve({ wasSlow: false, progressed: () => {}, giveWay: async () => {}, leave: () => {} })
       }
-      lane.queued.add(group, 'waiting', begin)
+      this.#enqueue(lane, group, 'waiting', begin)
       signal.addEventListener('abort', cancel, { once: true })
     })
   }
@@ -190,6 +190,12 @@ export class BuildQueue {
     }
     this.#watch(turn)
     return turn
+  }
+
+  /** The builds of a group that has its turn come first, also those that are requested during the turn. */
+  #enqueue(lane: Lane, group: Group, kind: QueuedKind, start: () => void): void {
+    lane.queued.add(group, kind, start)
+    if (lane === this.#normal && !group.isTurnOver) lane.queued.prefer(other => other === group)
   }
 
   /** Counts the end of a build of the group. */
@@ -265,7 +271,7 @@ export class BuildQueue {
         proceed()
         this.#fill()
       }
-      lane.queued.add(turn.group, 'paused', proceed)
+      this.#enqueue(lane, turn.group, 'paused', proceed)
       signal.addEventListener('abort', cancel, { once: true })
       this.#free(turn)
       if (signal.aborted && lane.queued.has(turn.group, proceed)) cancel()

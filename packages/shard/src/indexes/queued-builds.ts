@@ -1,5 +1,5 @@
 /** Builds that have given way are `paused`, and those that have not begun are `waiting`. */
-type QueuedKind = 'paused' | 'waiting'
+export type QueuedKind = 'paused' | 'waiting'
 
 /** In the order in which they get places. */
 const kinds = ['paused', 'waiting'] as const

@@ -237,6 +237,23 @@ describe('the queue of builds', () => {
       expect([siblings.length, queue.running, queue.waiting]).to.deep.equal([2, 1, 3])
     })
 
+    it('let builds of a new group begin that are requested during its turn', async () => {
+      queue = new BuildQueue(clock, () => isBusy, { runningMax: 1 })
+      const old = await begun(1)
+      const other = request(1)
+      await slice(old)
+      const first = request(1, { ...many, group: 'new' })
+      await slice(other)
+      await slice(old)
+      const later = request(2, { ...many, group: 'new' })
+      await clock.advance(10)
+      first[0]!.leave()
+      await clock.advance(10)
+      later[0]!.leave()
+      await clock.advance(0)
+      expect([first.length, later.length]).to.deep.equal([1, 2])
+    })
+
     it('take turns although short builds of their groups begin and end', async () => {
       queue = new BuildQueue(clock, () => isBusy, { runningMax: 1, shortMax: 1 })
       const long = request(1, { ...many, group: 'a' })
