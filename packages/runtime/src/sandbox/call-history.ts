@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
+import type { Lane } from './call-queue.ts'
 import type { SandboxFunction } from './sandbox.ts'
 
-/** Milliseconds for which a database, or a function, comes last after a call of it has ended a child process. */
+/** Milliseconds for which a database comes last, and a function is suspect, after a call of it has ended a child. */
 const distrustMs = 60_000
 /** Databases that are remembered. The one whose calls were answered longest ago is forgotten first. */
 const databasesMax = 10_000
@@ -26,7 +27,7 @@ export class CallHistory {
   readonly #clock: Clock
   readonly #quickMs: number
   readonly #databases = new Map<string, DatabaseHistory>()
-  /** The monotonic time until which a function comes last, by its hash. */
+  /** The monotonic time until which a function is suspect, by its hash. */
   readonly #functions = new Map<string, number>()
 
   /** @param quickMs longest time of a message, in milliseconds, that counts as quick */
@@ -54,10 +55,11 @@ export class CallHistory {
     if (this.#functions.size > functionsMax) this.#functions.delete(this.#functions.keys().next().value!)
   }
 
-  /** Returns whether a function was the cause for which a child ended lately. */
-  isSuspect(called: SandboxFunction): boolean {
-    if (!this.#isDistrusted(called.database)) return false
-    return this.#clock.monotonic() < (this.#functions.get(nameOf(called)) ?? -Infinity)
+  /** Returns `suspect` if the function was the cause for which a child ended lately. */
+  laneOf(called: SandboxFunction): Lane {
+    // The name of a function is a hash of its source and modules, which may have megabytes.
+    if (!this.#isDistrusted(called.database)) return 'ordinary'
+    return this.#clock.monotonic() < (this.#functions.get(nameOf(called)) ?? -Infinity) ? 'suspect' : 'ordinary'
   }
 
   /** Returns true when the last message of the database was quick and it did not end a child before. */
@@ -88,6 +90,6 @@ export class CallHistory {
   }
 }
 
-function nameOf({ database, source }: SandboxFunction): string {
-  return hash('sha256', `${database}\n${source}`)
+function nameOf({ database, source, modules }: SandboxFunction): string {
+  return hash('sha256', JSON.stringify([database, source, modules]))
 }

@@ -6,13 +6,16 @@ const messageCallsMax = 64
 const messageItemsMax = 1000
 const messageBytesMax = 1024 * 1024
 
-/** The share of the bytes that is left to databases whose calls are quick. */
-const quickBytesShare = 4
+/** The share of the bytes that is left to databases whose calls are quick, and that calls of suspects may use. */
+const bytesShare = 4
+
+/** `suspect`: calls of functions that were the cause for which a child ended lately. */
+export type Lane = 'ordinary' | 'suspect'
 
 export interface PendingCall extends ChildCall {
   readonly bytes: number
-  /** Whether the function was the cause for which a child ended lately. */
-  isSuspect: boolean
+  /** Set by the queue. */
+  lane: Lane
   /** True when the child that ran the call ended. The call then runs once more, as the only call of a message. */
   retried: boolean
   /** @param text outcomes (`outcome-text.ts`) */
@@ -20,30 +23,22 @@ export interface PendingCall extends ChildCall {
   readonly reject: (error: SandboxError) => void
 }
 
-/** The messages of other functions between two with calls of suspect functions, as long as others wait. */
-const othersInRow = 16
-
-/** The waiting calls of one database. */
-interface DatabaseCalls {
-  readonly suspect: PendingCall[]
-  readonly others: PendingCall[]
-  /** The messages of other functions since the last one of suspect functions. */
-  othersTaken: number
+interface LaneCalls {
+  /** The waiting calls by database, each with one at least. The database whose turn is next comes first. */
+  readonly waiting: Map<string, PendingCall[]>
+  /** The number of calls by database that wait or run. */
+  readonly counts: Map<string, number>
+  /** Bytes of all calls that wait or run. */
+  bytes: number
 }
 
-/**
- * The calls that wait, by database. Databases take turns. In a database, the calls of suspect functions wait behind the
- * others, of which `othersInRow` messages at most go before them, so that a function that does not end hardly delays
- * the others. Calls that run count for the limits.
- */
+/** The calls that wait, by lane and database. In a lane, databases take turns. Calls that run count for the limits. */
 export class CallQueue {
   readonly #limits: SandboxLimits
-  /** The waiting calls by database, each with one at least. The database whose turn is next comes first. */
-  readonly #waiting = new Map<string, DatabaseCalls>()
-  /** The number of calls by database that wait or run. */
-  readonly #counts = new Map<string, number>()
-  /** Bytes of all calls that wait or run. */
-  #bytes = 0
+  readonly #lanes: Readonly<Record<Lane, LaneCalls>> = {
+    ordinary: { waiting: new Map(), counts: new Map(), bytes: 0 },
+    suspect: { waiting: new Map(), counts: new Map(), bytes: 0 },
+  }
 
   constructor(limits: SandboxLimits) {
     this.#limits = limits
@@ -51,12 +46,13 @@ export class CallQueue {
 
   /** The number of calls that wait. */
   get waiting(): number {
-    return [...this.#waiting.values()].reduce((total, { suspect, others }) => total + suspect.length + others.length, 0)
+    return Object.values(this.#lanes).flatMap(({ waiting }) => [...waiting.values()])
+      .reduce((total, calls) => total + calls.length, 0)
   }
 
   /** The databases with waiting calls, in the order of their turns. */
-  databases(): string[] {
-    return [...this.#waiting.keys()]
+  databases(lane: Lane): string[] {
+    return [...this.#lanes[lane].waiting.keys()]
   }
 
   /**
@@ -64,54 +60,59 @@ export class CallQueue {
    * @throws SandboxError `overloaded`
    */
   add(call: PendingCall, isQuick: boolean): void {
-    const { databaseCallsMax } = this.#limits
-    const waitingBytesMax = this.#limits.waitingBytesMax * (isQuick || this.#bytes === 0 ? 1 : 1 - 1 / quickBytesShare)
-    const { database } = call.called
-    const count = this.#counts.get(database) ?? 0
+    const { databaseCallsMax, waitingBytesMax } = this.#limits
+    const { called: { database }, lane } = call
+    const count = this.#lanes[lane].counts.get(database) ?? 0
     if (count >= databaseCallsMax) {
       throw new SandboxError('overloaded', `${count} calls of functions of this database wait; the limit is ${
         databaseCallsMax}`)
     }
-    if (this.#bytes + call.bytes > waitingBytesMax) {
-      throw new SandboxError('overloaded', `Calls of functions with ${this.#bytes} bytes wait; this one has ${
-        call.bytes}, and the limit is ${waitingBytesMax}`)
-    }
-    this.#counts.set(database, count + 1)
-    this.#bytes += call.bytes
+    const { ordinary, suspect } = this.#lanes
+    const bytes = ordinary.bytes + suspect.bytes
+    checkBytes(call, bytes, waitingBytesMax * (isQuick || bytes === 0 ? 1 : 1 - 1 / bytesShare))
+    if (lane === 'suspect' && suspect.bytes > 0) checkBytes(call, suspect.bytes, waitingBytesMax / bytesShare)
+    this.#count(call, 1)
     this.#queueOf(call).push(call)
   }
 
   /** Makes the waiting calls of a function those of a suspect one. */
-  suspect({ database, source }: SandboxFunction): void {
-    const calls = this.#waiting.get(database)
+  suspect(called: SandboxFunction): void {
+    const { waiting } = this.#lanes.ordinary
+    const calls = waiting.get(called.database)
     if (calls === undefined) return
-    for (const call of calls.others.splice(0)) {
-      call.isSuspect = call.called.source === source
+    const { source, modules } = called
+    const isSame = (call: PendingCall): boolean => call.called.source === source && call.called.modules === modules
+    const others = calls.filter(call => !isSame(call))
+    if (others.length > 0) waiting.set(called.database, others)
+    else waiting.delete(called.database)
+    for (const call of calls.filter(isSame)) {
+      this.#move(call, 'suspect')
       this.#queueOf(call).push(call)
     }
   }
 
   /** Puts calls of a message back to the front of their queues. */
-  putBack(calls: readonly PendingCall[]): void {
-    for (const call of calls.toReversed()) this.#queueOf(call).unshift(call)
+  putBack(calls: readonly PendingCall[], laneOf: (called: SandboxFunction) => Lane): void {
+    for (const call of calls.toReversed()) {
+      this.#move(call, laneOf(call.called))
+      this.#queueOf(call).unshift(call)
+    }
   }
 
   /** Returns the next call of a database. */
-  peek(database: string): PendingCall | undefined {
-    const calls = this.#waiting.get(database)
-    return calls && nextOf(calls)[0]
+  peek(lane: Lane, database: string): PendingCall | undefined {
+    return this.#lanes[lane].waiting.get(database)?.[0]
   }
 
   /** Takes the calls of the next message out of the queue of a database. Its next turn is after the other databases. */
-  take(database: string): PendingCall[] {
-    const calls = this.#waiting.get(database)
-    if (calls === undefined) return []
-    const queue = nextOf(calls)
-    this.#waiting.delete(database)
+  take(lane: Lane, database: string): PendingCall[] {
+    const { waiting } = this.#lanes[lane]
+    const calls = waiting.get(database) ?? []
+    waiting.delete(database)
     let end = 0
     let items = 0
     let bytes = 0
-    for (const call of queue) {
+    for (const call of calls) {
       items += call.count
       bytes += call.bytes
       const isTooMuch = end >= messageCallsMax || items > messageItemsMax || bytes > messageBytesMax || call.retried
@@ -119,35 +120,51 @@ export class CallQueue {
       end++
       if (call.retried) break
     }
-    const taken = queue.splice(0, end)
-    calls.othersTaken = queue === calls.suspect ? 0 : calls.othersTaken + 1
-    if (calls.suspect.length + calls.others.length > 0) this.#waiting.set(database, calls)
+    const taken = calls.splice(0, end)
+    if (calls.length > 0) waiting.set(database, calls)
     return taken
   }
 
   /** Removes all waiting calls and returns them. */
   takeAll(): PendingCall[] {
-    const calls = [...this.#waiting.values()].flatMap(({ suspect, others }) => [...suspect, ...others])
-    this.#waiting.clear()
-    return calls
+    return Object.values(this.#lanes).flatMap(({ waiting }) => {
+      const calls = [...waiting.values()].flat()
+      waiting.clear()
+      return calls
+    })
   }
 
   /** Releases the room of a call that was taken and has its outcome. */
-  settle({ called: { database }, bytes }: PendingCall): void {
-    this.#bytes -= bytes
-    const count = (this.#counts.get(database) ?? 1) - 1
-    if (count === 0) this.#counts.delete(database)
-    else this.#counts.set(database, count)
+  settle(call: PendingCall): void {
+    this.#count(call, -1)
   }
 
-  #queueOf({ called: { database }, isSuspect }: PendingCall): PendingCall[] {
-    let calls = this.#waiting.get(database)
-    if (calls === undefined) this.#waiting.set(database, calls = { suspect: [], others: [], othersTaken: 0 })
-    return isSuspect ? calls.suspect : calls.others
+  #move(call: PendingCall, lane: Lane): void {
+    if (call.lane === lane) return
+    this.#count(call, -1)
+    call.lane = lane
+    this.#count(call, 1)
+  }
+
+  #count({ called: { database }, lane, bytes }: PendingCall, change: 1 | -1): void {
+    const calls = this.#lanes[lane]
+    const count = (calls.counts.get(database) ?? 0) + change
+    if (count === 0) calls.counts.delete(database)
+    else calls.counts.set(database, count)
+    calls.bytes += change * bytes
+  }
+
+  /** Returns the queue of the call's lane and database. */
+  #queueOf({ called: { database }, lane }: PendingCall): PendingCall[] {
+    const { waiting } = this.#lanes[lane]
+    let calls = waiting.get(database)
+    if (calls === undefined) waiting.set(database, calls = [])
+    return calls
   }
 }
 
-/** Returns the queue of the next message. */
-function nextOf({ suspect, others, othersTaken }: DatabaseCalls): PendingCall[] {
-  return others.length === 0 || othersTaken >= othersInRow && suspect.length > 0 ? suspect : others
+function checkBytes({ bytes }: PendingCall, waiting: number, max: number): void {
+  if (waiting + bytes <= max) return
+  throw new SandboxError('overloaded', `Calls of functions with ${waiting} bytes wait; this one has ${
+    bytes}, and the limit is ${max}`)
 }

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../clock/clock.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { CallHistory } from './call-history.ts'
-import { CallQueue, type PendingCall } from './call-queue.ts'
+import { CallQueue, type Lane, type PendingCall } from './call-queue.ts'
 import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { shortMessage } from './failure-text.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
@@ -60,6 +60,9 @@ interface PoolChild {
  * Functions of several databases may occupy all children up to the time limit. When this happens while a database waits
  * whose messages are quick, the pool gets one child more, and the databases that are not quick leave one child to the
  * others from then on.
+ *
+ * Calls of suspect functions, which were the cause for which a child ended lately, run one message at a time, in one
+ * child more. So a function that does not end delays other calls only when it is called for the first time in a minute.
  */
 export class IsolateSandbox implements Sandbox {
   readonly #options: IsolateSandboxOptions
@@ -146,8 +149,8 @@ export class IsolateSandbox implements Sandbox {
       if (this.#refusal !== undefined) throw this.#refusal
       const bytes = items.length + called.source.length + called.modules.length
       const isQuick = this.#history.isQuick(called.database)
-      const isSuspect = this.#history.isSuspect(called)
-      this.#queue.add({ called, kind, count, items, bytes, isSuspect, retried: false, resolve, reject }, isQuick)
+      const lane = this.#history.laneOf(called)
+      this.#queue.add({ called, kind, count, items, bytes, lane, retried: false, resolve, reject }, isQuick)
       this.#planDispatch()
     })
   }
@@ -178,59 +181,68 @@ export class IsolateSandbox implements Sandbox {
 
   #dispatch(): void {
     const share = Math.max(1, Math.floor(this.#options.limits.childrenMax / 2))
-    for (const database of this.#history.inOrder(this.#queue.databases())) {
-      for (let used = this.#usedBy(database); used < share && this.#sendNext(database); used++);
+    const databases = this.#history.inOrder(this.#queue.databases('ordinary'))
+    this.#hasReserve ||= this.#areAllSlow()
+      && databases.some(database => this.#history.isQuick(database) && this.#usedBy(database) < share)
+    for (const database of databases) {
+      for (let used = this.#usedBy(database); used < share && this.#sendNext('ordinary', database); used++);
     }
+    const [database] = this.#queue.databases('suspect')
+    if (database !== undefined) this.#sendNext('suspect', database)
     this.#metrics.waiting.set(this.#queue.waiting)
   }
 
-  /** Sends the next message of a database. Returns false when no call of it waits, or no child is idle. */
-  #sendNext(database: string): boolean {
-    const next = this.#queue.peek(database)
-    if (next === undefined) return false
+  /** Sends the next message of a database. Returns false when no call of it waits, or no child can take it now. */
+  #sendNext(lane: Lane, database: string): boolean {
+    const next = this.#queue.peek(lane, database)
+    if (next === undefined || !this.#hasPlace(lane, database)) return false
     const idle = this.#idleFor(next.called)
     if (idle === undefined) {
-      this.#start(database)
+      this.#start()
       return false
     }
-    this.#change(idle, 'busy', this.#queue.take(database))
+    this.#change(idle, 'busy', this.#queue.take(lane, database))
     idle.child.send(idle.calls)
     return true
   }
 
+  /** Returns whether one child more may work on a message of this lane and database. */
+  #hasPlace(lane: Lane, database: string): boolean {
+    const working = this.#working(lane)
+    if (lane === 'suspect') return working.length === 0
+    const { childrenMax } = this.#options.limits
+    if (!this.#hasReserve) return working.length < childrenMax
+    const isQuick = (name: string): boolean => this.#history.isQuick(name)
+    const others = working.filter(({ calls }) => !isQuick(calls[0]!.called.database))
+    return working.length <= childrenMax && (isQuick(database) || others.length < childrenMax)
+  }
+
+  /** Returns true when all children have worked on one message for longer than a quick one takes. */
+  #areAllSlow(): boolean {
+    const { clock, limits } = this.#options
+    const latest = clock.monotonic() - limits.callMs / quickShare
+    const working = this.#working('ordinary')
+    return working.length >= limits.childrenMax && working.every(({ state, since }) => state === 'busy' && since < latest)
+  }
+
+  #working(lane: Lane): PoolChild[] {
+    return [...this.#children].filter(({ calls }) => calls[0]?.lane === lane)
+  }
+
   #usedBy(database: string): number {
-    return [...this.#children].filter(({ calls }) => calls[0]?.called.database === database).length
+    return this.#working('ordinary').filter(({ calls }) => calls[0]!.called.database === database).length
   }
 
   #idleFor(called: SandboxFunction): PoolChild | undefined {
-    if (!this.#history.isQuick(called.database) && this.#leavesReserve()) return undefined
     const idle = [...this.#children].filter(({ state }) => state === 'idle')
     return idle.find(({ child }) => child.knows(called)) ?? idle[0]
   }
 
-  /** Returns true when databases whose messages are not quick occupy all children but one, which they must leave. */
-  #leavesReserve(): boolean {
-    if (!this.#hasReserve) return false
-    const ready = [...this.#children].filter(({ state }) => state === 'idle' || state === 'busy')
-    const occupied = ready.filter(({ calls: [call] }) => (
-      call !== undefined && !this.#history.isQuick(call.called.database)))
-    return occupied.length >= ready.length - 1
-  }
-
-  /** Returns true when each child has worked on one message for longer than a quick one takes. */
-  #areAllSlow(): boolean {
-    const { clock, limits } = this.#options
-    const latest = clock.monotonic() - limits.callMs / quickShare
-    return [...this.#children].every(({ state, since }) => state === 'busy' && since < latest)
-  }
-
-  /** Starts a child for a database unless there are enough, or one is already starting. */
-  #start(database: string): void {
+  /** Starts a child for a message that has a place, unless one is already starting. */
+  #start(): void {
     const { clock, limits, library = 'isolated-vm' } = this.#options
     const members = [...this.#children]
     if (members.some(({ state }) => state === 'starting')) return
-    this.#hasReserve ||= members.length >= limits.childrenMax && this.#history.isQuick(database) && this.#areAllSlow()
-    if (members.length >= limits.childrenMax + (this.#hasReserve ? 1 : 0)) return
     if (members.length > 0 && clock.monotonic() < this.#nextStart) return
     const member: PoolChild = {
       child: new SandboxChild(library, limits, {
@@ -275,8 +287,7 @@ export class IsolateSandbox implements Sandbox {
     const { database } = calls[0]!.called
     this.#history.answered(database, this.#options.clock.monotonic() - since)
     this.#change(member, 'idle', [])
-    const postponed = calls.filter((call, index) => replies[index]?.reply.status === 'postponed')
-    this.#putBack(postponed)
+    this.#putBack(calls.filter((call, index) => replies[index]?.reply.status === 'postponed'))
     for (const [index, call] of calls.entries()) {
       const { reply, text } = replies[index] as ChildReply
       if (reply.status !== 'postponed') this.#settle(call, reply, text)
@@ -333,8 +344,7 @@ export class IsolateSandbox implements Sandbox {
 
   /** Their functions may have become suspect meanwhile. */
   #putBack(calls: readonly PendingCall[]): void {
-    for (const call of calls) call.isSuspect = this.#history.isSuspect(call.called)
-    this.#queue.putBack(calls)
+    this.#queue.putBack(calls, called => this.#history.laneOf(called))
   }
 
   #endError(end: ChildEnd): SandboxError {

@@ -20,7 +20,8 @@ export const sandboxDeclarations = {
     effect: 'restart',
     help: 'Maximum number of child processes that run functions of design documents. They are started when functions '
       + 'are called. One database may use half of them, but at least one. One more is started when functions of other '
-      + 'databases occupy all of them while a database waits whose functions are quick. 0: one for each core.',
+      + 'databases occupy all of them while a database waits whose functions are quick, and one more for the functions '
+      + 'that ended a process in the last minute. 0: one for each core.',
   }),
 
   residentMiB: converted(option('query_server_config/os_process_memory_bytes',

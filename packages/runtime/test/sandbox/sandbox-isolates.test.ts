@@ -121,20 +121,43 @@ describe('the child processes of a sandbox', function () {
     expect(order).to.deep.equal(['hostile', 'first', 'last', 'hostile'])
   })
 
-  it('run the other calls of a database before those of a function that ended a child', async () => {
-    const sandbox = open({ callMs: 300, childrenMax: 1 })
-    const order: string[] = []
-    const run = async (source: string, name: string): Promise<void> => {
-      await sandbox.call(functionOf(source), ['[]']).catch(() => {})
-      order.push(name)
+  it('run the calls of a database beside those of a function that ended a child', async () => {
+    const sandbox = open({ callMs: 500, childrenMax: 1 })
+    let ended = 0
+    const endlessCalls = Array.from({ length: 4 }, async () => {
+      await refusal(sandbox.call(functionOf(endless), ['[]']))
+      ended++
+    })
+    await endlessCalls[0]
+    for (let n = 0; n < 10; n++) {
+      expect(await sandbox.call(identity, ['[1]'])).to.deep.equal([{ kind: 'value', json: '1' }])
     }
-    const first = run(endless, 'first')
-    // The child works on the first call.
-    await sleep(new RealClock(), 200)
-    const behind = first.then(() => run('() => 2', 'behind'))
-    await Promise.all([behind, run(endless, 'endless'), run(endless, 'endless'), run('() => 1', 'quick')])
-    expect(order.slice(0, 3).toSorted()).to.deep.equal(['behind', 'first', 'quick'])
-    expect(order.slice(3)).to.deep.equal(['endless', 'endless'])
+    expect(ended).to.equal(1)
+    await Promise.all(endlessCalls)
+  })
+
+  it('are one more for all functions together that ended a child', async function () {
+    if (!isLinux) return this.skip()
+    const before = childrenOf(process.pid)
+    const sandbox = open({ callMs: 300, childrenMax: 1 })
+    const loop = (database: string): Promise<unknown> => refusal(sandbox.call(functionOf(endless, database), ['[]']))
+    for (const database of ['first', 'second']) await loop(database)
+    const loops = Promise.all(['first', 'first', 'second', 'second'].map(loop))
+    let most = 0
+    for (let isOver = false; !isOver;) {
+      isOver = await Promise.race([loops.then(() => true), sandbox.call(identity, ['[1]']).then(() => false)])
+      most = Math.max(most, childrenOf(process.pid).filter(pid => !before.includes(pid)).length)
+    }
+    expect(most).to.equal(2)
+  })
+
+  it('refuse calls of functions that ended a child, and no others, when too many of these wait', async () => {
+    const sandbox = open({ callMs: 500, databaseCallsMax: 2 })
+    const loop = async (): Promise<string> => (await refusal(sandbox.call(functionOf(endless), ['[]']))).code
+    expect(await loop()).to.equal('timeout')
+    const codes = Promise.all([loop(), loop(), loop()])
+    expect(await sandbox.call(identity, ['[1]'])).to.deep.equal([{ kind: 'value', json: '1' }])
+    expect(await codes).to.deep.equal(['timeout', 'timeout', 'overloaded'])
   })
 
   it('are replaced when they are killed, and their calls run once more', async function () {
