@@ -196,7 +196,7 @@ export class IsolateSandbox implements Sandbox {
   #sendNext(lane: Lane, database: string): boolean {
     const next = this.#queue.peek(lane, database)
     if (next === undefined || !this.#hasPlace(lane, database)) return false
-    const idle = this.#idleFor(next.called)
+    const idle = this.#idleFor(lane, next.called)
     if (idle === undefined) {
       this.#start()
       return false
@@ -210,19 +210,23 @@ export class IsolateSandbox implements Sandbox {
   #hasPlace(lane: Lane, database: string): boolean {
     const working = this.#working(lane)
     if (lane === 'suspect') return working.length === 0
-    const { childrenMax } = this.#options.limits
-    if (!this.#hasReserve) return working.length < childrenMax
+    if (working.length >= this.#places) return false
     const isQuick = (name: string): boolean => this.#history.isQuick(name)
     const others = working.filter(({ calls }) => !isQuick(calls[0]!.called.database))
-    return working.length <= childrenMax && (isQuick(database) || others.length < childrenMax)
+    return isQuick(database) || others.length < this.#options.limits.childrenMax
+  }
+
+  /** The number of children that may work on ordinary calls. */
+  get #places(): number {
+    return this.#options.limits.childrenMax + (this.#hasReserve ? 1 : 0)
   }
 
   /** Returns true when all children have worked on one message for longer than a quick one takes. */
   #areAllSlow(): boolean {
     const { clock, limits } = this.#options
     const latest = clock.monotonic() - limits.callMs / quickShare
-    const working = this.#working('ordinary')
-    return working.length >= limits.childrenMax && working.every(({ state, since }) => state === 'busy' && since < latest)
+    const slow = this.#working('ordinary').filter(({ state, since }) => state === 'busy' && since < latest)
+    return slow.length >= limits.childrenMax
   }
 
   #working(lane: Lane): PoolChild[] {
@@ -233,8 +237,11 @@ export class IsolateSandbox implements Sandbox {
     return this.#working('ordinary').filter(({ calls }) => calls[0]!.called.database === database).length
   }
 
-  #idleFor(called: SandboxFunction): PoolChild | undefined {
+  #idleFor(lane: Lane, called: SandboxFunction): PoolChild | undefined {
     const idle = [...this.#children].filter(({ state }) => state === 'idle')
+    // The last idle child is left to ordinary calls, which would have to wait until another one has started.
+    const canStart = this.#children.size <= this.#places && this.#options.clock.monotonic() >= this.#nextStart
+    if (lane === 'suspect' && idle.length === 1 && canStart) return undefined
     return idle.find(({ child }) => child.knows(called)) ?? idle[0]
   }
 
