@@ -131,14 +131,13 @@ export function respondTests(opened: () => Sandbox): void {
       }
     })
 
-    it('alone find their globals', async () => {
-      for (const name of ['provides', 'registerType', 'start', 'send', 'getRow']) {
-        const message = `Error: '${name}' is only for show and list functions.`
-        const [called] = await opened().call(functionOf(`function f() {\n${name}("x") }`), ['[]'])
-        assert(called?.kind === 'error' && called.message === message)
-        const [mapped] = await opened().map(functionOf(`function f(doc) { ${name}("x") }`), ['{}'])
-        assert(mapped?.kind === 'error' && mapped.message === message)
-      }
+    it('have globals that other functions may call without effect, except for getRow', async () => {
+      const calls = `registerType('own', 'a/b'); provides('own', () => 'x'); start({ code: 404 }); send('x')`
+      assert.deepEqual(await opened().call(functionOf(`() => { ${calls}; return 1 }`), ['[]']),
+        [{ kind: 'value', json: '1' }])
+      assert.deepEqual(await responseOf('() => "y"'), { headers: {}, body: 'y' })
+      const [called] = await opened().call(functionOf('function f() {\ngetRow() }'), ['[]'])
+      assert(called?.kind === 'error' && called.message === "Error: 'getRow' is only for list functions.")
     })
   })
 

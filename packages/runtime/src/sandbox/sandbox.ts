@@ -5,8 +5,9 @@
  *
  * A source is `function (doc) {}`, with or without a name, an arrow function, another expression that returns a
  * function, or a script whose last statement is one of these. The language is that of the running Node.js. Functions
- * find the globals `emit`, `sum`, `isArray`, `toJSON`, `log` and `require`, and none of Node.js. Show and list
- * functions also find `provides`, `registerType`, `start`, `send` and `getRow`, which throw in all other functions.
+ * find the globals `emit`, `sum`, `isArray`, `toJSON`, `log` and `require`, and none of Node.js. They also find
+ * `provides`, `registerType`, `start`, `send` and `getRow`, which are for show and list functions; in all others the
+ * first four have no effect, as in CouchDB's update and filter functions, and `getRow` throws.
  * `eval` and `Function` throw an `EvalError`: functions cannot make code of texts, except modules with `require`.
  */
 export interface Sandbox {

@@ -1,5 +1,5 @@
 /**
- * What show and list functions find in their context: `provides`, `registerType`, `start`, `send` and `getRow`. The
+ * What show and list functions use in their context: `provides`, `registerType`, `start`, `send` and `getRow`. The
  * source text of `createResponder` is evaluated inside the context of a design document, like the functions of
  * `environment.ts`.
  */
@@ -29,17 +29,14 @@ export function createResponder(
   /** Undefined while no show or list function runs. */
   let open: OpenResponse | undefined
 
-  function opened(name: string): OpenResponse {
-    if (open === undefined) throw new ErrorClass(`'${name}' is only for show and list functions.`)
-    return open
+  scope['provides'] = (format: unknown, render: unknown) => open?.provides(format, render)
+  scope['registerType'] = (format: unknown, ...mediaTypes: unknown[]) => open?.registerType(format, mediaTypes)
+  scope['start'] = (response: unknown) => open?.start(response)
+  scope['send'] = (chunk: unknown) => open?.send(chunk)
+  scope['getRow'] = () => {
+    if (open === undefined) throw new ErrorClass(`'getRow' is only for list functions.`)
+    return open.getRow()
   }
-
-  scope['provides'] = (format: unknown, render: unknown) => opened('provides').provides(format, render)
-  scope['registerType'] = (format: unknown, ...mediaTypes: unknown[]) =>
-    opened('registerType').registerType(format, mediaTypes)
-  scope['start'] = (response: unknown) => opened('start').start(response)
-  scope['send'] = (chunk: unknown) => opened('send').send(chunk)
-  scope['getRow'] = () => opened('getRow').getRow()
 
   return (called, text, lengthMax) => {
     const end = apply(indexOf, text, ['\n', 0])
