@@ -1,14 +1,18 @@
-import { hash } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
-import type { Lane } from './call-queue.ts'
 import type { SandboxFunction } from './sandbox.ts'
+
+/** `suspect`: calls of functions that were the cause for which a child ended lately. */
+export type Lane = 'ordinary' | 'suspect'
 
 /** Milliseconds for which a database comes last, and a function is suspect, after a call of it has ended a child. */
 const distrustMs = 60_000
 /** Databases that are remembered. The one whose calls were answered longest ago is forgotten first. */
 const databasesMax = 10_000
-/** Functions that are remembered. The one that ended a child longest ago is forgotten first. */
-const functionsMax = 1000
+/** Suspect functions that are remembered, and the length of their texts. The first one is forgotten first. */
+const suspectsMax = 1000
+const suspectsLengthMax = 32 * 1024 * 1024
+/** Messages of other databases between two of those that ended a child lately, as long as these wait. */
+const trustedInRowMax = 8
 
 interface DatabaseHistory {
   /** True when the last message was answered within `quickMs`. */
@@ -16,6 +20,8 @@ interface DatabaseHistory {
   /** Monotonic time in milliseconds until which the database comes last. */
   readonly distrustedUntil: number
 }
+
+interface Suspect { readonly called: SandboxFunction; readonly until: number }
 
 const unknown: DatabaseHistory = { isQuick: false, distrustedUntil: -Infinity }
 
@@ -27,8 +33,9 @@ export class CallHistory {
   readonly #clock: Clock
   readonly #quickMs: number
   readonly #databases = new Map<string, DatabaseHistory>()
-  /** The monotonic time until which a function is suspect, by its hash. */
-  readonly #functions = new Map<string, number>()
+  /** The functions that ended a child, with the monotonic times until which they are suspect, in their order. */
+  #suspects: Suspect[] = []
+  #trustedInRow = 0
 
   /** @param quickMs longest time of a message, in milliseconds, that counts as quick */
   constructor(clock: Clock, quickMs: number) {
@@ -49,17 +56,21 @@ export class CallHistory {
 
   /** Call this when a function was the cause for which a child ended. */
   endedChildBy(called: SandboxFunction): void {
-    const name = nameOf(called)
-    this.#functions.delete(name)
-    this.#functions.set(name, this.#clock.monotonic() + distrustMs)
-    if (this.#functions.size > functionsMax) this.#functions.delete(this.#functions.keys().next().value!)
+    const now = this.#clock.monotonic()
+    const others = this.#suspects.filter(({ called: other, until }) => now < until && !isSame(other, called))
+    this.#suspects = [...others, { called, until: now + distrustMs }]
+    let length = this.#suspects.reduce((sum, { called: suspect }) => sum + lengthOf(suspect), 0)
+    while (this.#suspects.length > suspectsMax || length > suspectsLengthMax) {
+      length -= lengthOf(this.#suspects.shift()!.called)
+    }
   }
 
   /** Returns `suspect` if the function was the cause for which a child ended lately. */
   laneOf(called: SandboxFunction): Lane {
-    // The name of a function is a hash of its source and modules, which may have megabytes.
     if (!this.#isDistrusted(called.database)) return 'ordinary'
-    return this.#clock.monotonic() < (this.#functions.get(nameOf(called)) ?? -Infinity) ? 'suspect' : 'ordinary'
+    const now = this.#clock.monotonic()
+    return this.#suspects.some(({ called: other, until }) => now < until && isSame(other, called))
+      ? 'suspect' : 'ordinary'
   }
 
   /** Returns true when the last message of the database was quick and it did not end a child before. */
@@ -67,10 +78,20 @@ export class CallHistory {
     return this.#of(database).isQuick && !this.#isDistrusted(database)
   }
 
-  /** Returns the databases in the same order, except that those which ended a child lately come last. */
+  /**
+   * Returns the databases in the same order, except that those which ended a child lately come last. When
+   * `trustedInRowMax` messages of others were sent since the last one of these, the first of them comes first.
+   */
   inOrder(databases: readonly string[]): readonly string[] {
-    const isDistrusted = (database: string): boolean => this.#isDistrusted(database)
-    return [...databases.filter(database => !isDistrusted(database)), ...databases.filter(isDistrusted)]
+    const trusted = databases.filter(database => !this.#isDistrusted(database))
+    const distrusted = databases.filter(database => this.#isDistrusted(database))
+    const first = this.#trustedInRow < trustedInRowMax ? [] : distrusted.splice(0, 1)
+    return [...first, ...trusted, ...distrusted]
+  }
+
+  /** Call this when a message of the database, with ordinary calls, was sent to a child. */
+  sent(database: string): void {
+    this.#trustedInRow = this.#isDistrusted(database) ? 0 : this.#trustedInRow + 1
   }
 
   #isDistrusted(database: string): boolean {
@@ -90,6 +111,11 @@ export class CallHistory {
   }
 }
 
-function nameOf({ database, source, modules }: SandboxFunction): string {
-  return hash('sha256', JSON.stringify([database, source, modules]))
+function lengthOf({ source, modules }: SandboxFunction): number {
+  return source.length + modules.length
+}
+
+/** Sources and modules may have megabytes. Those of two calls are mostly the same texts, so nothing is compared. */
+export function isSame(one: SandboxFunction, other: SandboxFunction): boolean {
+  return one.database === other.database && one.source === other.source && one.modules === other.modules
 }

@@ -1,3 +1,4 @@
+import { isSame, type Lane } from './call-history.ts'
 import type { ChildCall } from './child/sandbox-child.ts'
 import { SandboxError, type SandboxFunction, type SandboxLimits } from './sandbox.ts'
 
@@ -8,9 +9,6 @@ const messageBytesMax = 1024 * 1024
 
 /** The share of the bytes that is left to databases whose calls are quick, and that calls of suspects may use. */
 const bytesShare = 4
-
-/** `suspect`: calls of functions that were the cause for which a child ended lately. */
-export type Lane = 'ordinary' | 'suspect'
 
 export interface PendingCall extends ChildCall {
   readonly bytes: number
@@ -60,34 +58,43 @@ export class CallQueue {
    * @throws SandboxError `overloaded`
    */
   add(call: PendingCall, isQuick: boolean): void {
-    const { databaseCallsMax, waitingBytesMax } = this.#limits
-    const { called: { database }, lane } = call
-    const count = this.#lanes[lane].counts.get(database) ?? 0
-    if (count >= databaseCallsMax) {
-      throw new SandboxError('overloaded', `${count} calls of functions of this database wait; the limit is ${
-        databaseCallsMax}`)
-    }
-    const { ordinary, suspect } = this.#lanes
-    const bytes = ordinary.bytes + suspect.bytes
+    const { waitingBytesMax } = this.#limits
+    const bytes = this.#lanes.ordinary.bytes + this.#lanes.suspect.bytes
     checkBytes(call, bytes, waitingBytesMax * (isQuick || bytes === 0 ? 1 : 1 - 1 / bytesShare))
-    if (lane === 'suspect' && suspect.bytes > 0) checkBytes(call, suspect.bytes, waitingBytesMax / bytesShare)
+    this.#checkLane(call, call.lane)
     this.#count(call, 1)
     this.#queueOf(call).push(call)
   }
 
-  /** Makes the waiting calls of a function those of a suspect one. */
-  suspect(called: SandboxFunction): void {
-    const { waiting } = this.#lanes.ordinary
-    const calls = waiting.get(called.database)
-    if (calls === undefined) return
-    const { source, modules } = called
-    const isSame = (call: PendingCall): boolean => call.called.source === source && call.called.modules === modules
-    const others = calls.filter(call => !isSame(call))
-    if (others.length > 0) waiting.set(called.database, others)
-    else waiting.delete(called.database)
-    for (const call of calls.filter(isSame)) {
+  /**
+   * Makes the waiting calls of a function those of a suspect one.
+   *
+   * @param refuse receives the calls for which that lane has no room; they wait no more, and their room is released
+   */
+  suspect(called: SandboxFunction, refuse: (call: PendingCall, error: SandboxError) => void): void {
+    for (const call of this.#takeLikes(called)) {
+      try {
+        this.#checkLane(call, 'suspect')
+      } catch (error) {
+        this.settle(call)
+        refuse(call, error as SandboxError)
+        continue
+      }
       this.#move(call, 'suspect')
       this.#queueOf(call).push(call)
+    }
+  }
+
+  /** Moves the calls of suspect functions that have become ordinary meanwhile. */
+  release(laneOf: (called: SandboxFunction) => Lane): void {
+    const { waiting } = this.#lanes.suspect
+    for (const [database, calls] of waiting) {
+      if (laneOf(calls[0]!.called) === 'suspect') continue
+      waiting.delete(database)
+      for (const call of calls) {
+        this.#move(call, laneOf(call.called))
+        this.#queueOf(call).push(call)
+      }
     }
   }
 
@@ -125,9 +132,10 @@ export class CallQueue {
     return taken
   }
 
-  /** Removes all waiting calls and returns them. */
-  takeAll(): PendingCall[] {
-    return Object.values(this.#lanes).flatMap(({ waiting }) => {
+  /** Removes all waiting calls of some lanes, and returns them. */
+  takeAll(...lanes: readonly Lane[]): PendingCall[] {
+    return lanes.flatMap(lane => {
+      const { waiting } = this.#lanes[lane]
       const calls = [...waiting.values()].flat()
       waiting.clear()
       return calls
@@ -137,6 +145,28 @@ export class CallQueue {
   /** Releases the room of a call that was taken and has its outcome. */
   settle(call: PendingCall): void {
     this.#count(call, -1)
+  }
+
+  /** @throws SandboxError `overloaded` */
+  #checkLane(call: PendingCall, lane: Lane): void {
+    const { databaseCallsMax, waitingBytesMax } = this.#limits
+    const { counts, bytes } = this.#lanes[lane]
+    const count = counts.get(call.called.database) ?? 0
+    if (count >= databaseCallsMax) {
+      throw new SandboxError('overloaded', `${count} calls of functions of this database wait; the limit is ${
+        databaseCallsMax}`)
+    }
+    if (lane === 'suspect' && bytes > 0) checkBytes(call, bytes, waitingBytesMax / bytesShare)
+  }
+
+  /** Takes the waiting ordinary calls of a function out of the queue. */
+  #takeLikes(called: SandboxFunction): PendingCall[] {
+    const { waiting } = this.#lanes.ordinary
+    const calls = waiting.get(called.database) ?? []
+    const others = calls.filter(call => !isSame(call.called, called))
+    if (others.length > 0) waiting.set(called.database, others)
+    else waiting.delete(called.database)
+    return calls.filter(call => isSame(call.called, called))
   }
 
   #move(call: PendingCall, lane: Lane): void {

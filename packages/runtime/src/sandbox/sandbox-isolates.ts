@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../clock/clock.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { CallHistory } from './call-history.ts'
-import { CallQueue, type Lane, type PendingCall } from './call-queue.ts'
+import { CallHistory, type Lane } from './call-history.ts'
+import { CallQueue, type PendingCall } from './call-queue.ts'
 import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { shortMessage } from './failure-text.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
@@ -180,6 +180,7 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #dispatch(): void {
+    this.#queue.release(called => this.#history.laneOf(called))
     const share = Math.max(1, Math.floor(this.#options.limits.childrenMax / 2))
     const databases = this.#history.inOrder(this.#queue.databases('ordinary'))
     this.#hasReserve ||= this.#areAllSlow()
@@ -198,9 +199,11 @@ export class IsolateSandbox implements Sandbox {
     if (next === undefined || !this.#hasPlace(lane, database)) return false
     const idle = this.#idleFor(lane, next.called)
     if (idle === undefined) {
-      this.#start()
+      // Calls of other functions wait for a child that works. Such a child may never come back for these.
+      if (!this.#start() && lane === 'suspect') this.#failAll('suspect')
       return false
     }
+    if (lane === 'ordinary') this.#history.sent(database)
     this.#change(idle, 'busy', this.#queue.take(lane, database))
     idle.child.send(idle.calls)
     return true
@@ -240,17 +243,16 @@ export class IsolateSandbox implements Sandbox {
   #idleFor(lane: Lane, called: SandboxFunction): PoolChild | undefined {
     const idle = [...this.#children].filter(({ state }) => state === 'idle')
     // The last idle child is left to ordinary calls, which would have to wait until another one has started.
-    const canStart = this.#children.size <= this.#places && this.#options.clock.monotonic() >= this.#nextStart
-    if (lane === 'suspect' && idle.length === 1 && canStart) return undefined
+    if (lane === 'suspect' && idle.length === 1 && this.#children.size <= this.#places) return undefined
     return idle.find(({ child }) => child.knows(called)) ?? idle[0]
   }
 
-  /** Starts a child for a message that has a place, unless one is already starting. */
-  #start(): void {
+  /** Starts a child for a message that has a place. Returns false when none is starting now. */
+  #start(): boolean {
     const { clock, limits, library = 'isolated-vm' } = this.#options
     const members = [...this.#children]
-    if (members.some(({ state }) => state === 'starting')) return
-    if (members.length > 0 && clock.monotonic() < this.#nextStart) return
+    if (members.some(({ state }) => state === 'starting')) return true
+    if (members.length > 0 && clock.monotonic() < this.#nextStart) return false
     const member: PoolChild = {
       child: new SandboxChild(library, limits, {
         onReady: failure => this.#ready(member, failure),
@@ -265,6 +267,7 @@ export class IsolateSandbox implements Sandbox {
     this.#children.add(member)
     this.#metrics.children.set(this.#children.size)
     this.#watchChildren()
+    return true
   }
 
   #ready(member: PoolChild, failure: LoadFailure | null): void {
@@ -339,7 +342,7 @@ export class IsolateSandbox implements Sandbox {
       } else {
         if (isCause && end !== 'closed' && end !== 'killed') {
           this.#history.endedChildBy(call.called)
-          this.#queue.suspect(call.called)
+          this.#queue.suspect(call.called, (refused, error) => refused.reject(error))
         }
         this.#queue.settle(call)
         call.reject(this.#refusal ?? this.#endError(end))
@@ -368,8 +371,11 @@ export class IsolateSandbox implements Sandbox {
   #failStart(): void {
     this.#nextStart = this.#options.clock.monotonic() + restartMs
     this.#hasReserve = false
-    if (this.#children.size > 0) return
-    for (const call of this.#queue.takeAll()) {
+    if (this.#children.size === 0) this.#failAll('ordinary', 'suspect')
+  }
+
+  #failAll(...lanes: readonly Lane[]): void {
+    for (const call of this.#queue.takeAll(...lanes)) {
       this.#queue.settle(call)
       call.reject(new SandboxError('overloaded', 'A process for functions of design documents could not be started'))
     }
@@ -377,7 +383,7 @@ export class IsolateSandbox implements Sandbox {
 
   #refuse(error: SandboxError): void {
     this.#refusal ??= error
-    for (const call of this.#queue.takeAll()) {
+    for (const call of this.#queue.takeAll('ordinary', 'suspect')) {
       this.#queue.settle(call)
       call.reject(this.#refusal)
     }

@@ -136,6 +136,33 @@ describe('the child processes of a sandbox', function () {
     await Promise.all(endlessCalls)
   })
 
+  it('run calls of a database that ended a child although others keep them busy', async () => {
+    const sandbox = open({ callMs: 500, childrenMax: 1 })
+    await refusal(sandbox.call(functionOf(endless), ['[]']))
+    let isOver = false
+    const others = ['first', 'second'].map(async database => {
+      const busy = functionOf('() => { const end = Date.now() + 20; while (Date.now() < end); }', database)
+      while (!isOver) await sandbox.call(busy, ['[]'])
+    })
+    for (let n = 0; n < 3; n++) expect(await sandbox.call(identity, ['[1]'])).to.have.length(1)
+    isOver = true
+    await Promise.all(others)
+  })
+
+  it('are left to other functions when none can be started for a function that ended a child', async () => {
+    const sandbox = open({ callMs: 500 })
+    await refusal(sandbox.call(functionOf(endless), ['[]']))
+    await sandbox.call(identity, ['[1]'])
+    const { execPath } = process
+    try {
+      process.execPath = '/missing/node'
+      expect((await refusal(sandbox.call(functionOf(endless), ['[]']))).code).to.equal('overloaded')
+      expect(await sandbox.call(identity, ['[1]'])).to.have.length(1)
+    } finally {
+      process.execPath = execPath
+    }
+  })
+
   it('are one more for all functions together that ended a child', async function () {
     if (!isLinux) return this.skip()
     const before = childrenOf(process.pid)
@@ -158,6 +185,18 @@ describe('the child processes of a sandbox', function () {
     const codes = Promise.all([loop(), loop(), loop()])
     expect(await sandbox.call(identity, ['[1]'])).to.deep.equal([{ kind: 'value', json: '1' }])
     expect(await codes).to.deep.equal(['timeout', 'timeout', 'overloaded'])
+  })
+
+  it('refuse waiting calls of a function that ends a child when too many of such functions wait already', async () => {
+    const sandbox = open({ callMs: 500, databaseCallsMax: 2, childrenMax: 1 })
+    const loop = async (source: string): Promise<string> =>
+      (await refusal(sandbox.call(functionOf(source), ['[]']))).code
+    expect(await loop(endless)).to.equal('timeout')
+    const first = Promise.all([loop(endless), loop(endless)])
+    const other = '() => { for (;;) {} }'
+    const second = Promise.all([loop(other), loop(other)])
+    expect(await first).to.deep.equal(['timeout', 'timeout'])
+    expect((await second).toSorted()).to.deep.equal(['overloaded', 'timeout'])
   })
 
   it('are replaced when they are killed, and their calls run once more', async function () {

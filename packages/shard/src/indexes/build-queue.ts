@@ -330,7 +330,11 @@ export class BuildQueue {
 
   #next(lane: Lane): (() => void) | undefined {
     const mayContinue = this.#long.size === 0 || !this.#isBusy()
-    return lane.queued.take({ paused: mayContinue, waiting: this.#mayBegin(lane) })
+    const mayBegin = this.#mayBegin(lane)
+    // Builds of groups that have begun would only be paused, too, and `pausedMax` would keep the others from beginning.
+    const maySiblingsBegin = lane !== this.#normal || mayContinue
+    return lane.queued.take((kind, group) => (
+      kind === 'paused' ? mayContinue : mayBegin && (maySiblingsBegin || isNew(group))))
   }
 }
 

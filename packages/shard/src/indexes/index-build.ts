@@ -83,10 +83,14 @@ export class IndexBuild {
     this.#adopt(history)
     this.#through = Math.max(this.#through, sequence)
     if (this.#work !== undefined || this.#content.sequence >= this.#through) return
+    this.#work = this.#build(this.#enter())
+  }
+
+  /** @throws ReplicaError `overloaded`, synchronously */
+  #enter(): Promise<BuildTurn> {
     const changes = this.#through - this.#content.readSequence
     const group = `${this.#parts.database} ${indexId(this.definition)}`
-    const entered = this.#parts.queue.enter(this.#ended.signal, { group, changes, wasSlow: this.#wasSlow })
-    this.#work = this.#build(entered)
+    return this.#parts.queue.enter(this.#ended.signal, { group, changes, wasSlow: this.#wasSlow })
   }
 
   /** Ends the build. Calls that wait for it fail. Resolves when the build makes no calls any more. */
@@ -98,22 +102,36 @@ export class IndexBuild {
   }
 
   async #build(entered: Promise<BuildTurn>): Promise<void> {
-    const turn = await entered
     let failure: unknown
-    this.#noteStart()
     this.#mayRepair = true
     try {
-      while (!this.#ended.signal.aborted && this.#content.sequence < this.#through) await this.#readChanges(turn)
+      // Changes that came meanwhile are read in another turn, so that a build which is extended again and again does
+      // not keep the other shards of the view from theirs.
+      let next: Promise<BuildTurn> | undefined = entered
+      for (; next !== undefined; next = this.#isBehind ? this.#enter() : undefined) await this.#readInTurn(await next)
     } catch (error) {
       failure = toReplicaError(error)
+      this.#wasSlow = true
     }
-    turn.leave()
-    this.#wasSlow = turn.wasSlow || failure !== undefined
     this.#work = undefined
     this.#run = undefined
     if (failure === undefined) return
     if (failure instanceof ReplicaError) this.#parts.onFailure?.(this.definition, failure)
     this.#tell(failure)
+  }
+
+  get #isBehind(): boolean {
+    return !this.#ended.signal.aborted && this.#content.sequence < this.#through
+  }
+
+  async #readInTurn(turn: BuildTurn): Promise<void> {
+    if (this.#run === undefined) this.#noteStart()
+    try {
+      if (this.#isBehind) await this.#readChanges(turn)
+    } finally {
+      turn.leave()
+      this.#wasSlow = turn.wasSlow
+    }
   }
 
   /** Reads the changes to their end once, or begins anew when the replica does not know the index's position. */

@@ -62,10 +62,10 @@ export class QueuedBuilds<Group> {
   }
 
   /** Removes the next build of those kinds that may get a place. */
-  take(may: Readonly<Record<QueuedKind, boolean>>): Start | undefined {
+  take(may: (kind: QueuedKind, group: Group) => boolean): Start | undefined {
     for (const [group, builds] of this.#groups) {
       for (const kind of kinds) {
-        const [start] = may[kind] ? builds[kind] : []
+        const [start] = may(kind, group) ? builds[kind] : []
         if (start === undefined) continue
         this.remove(group, start)
         return start

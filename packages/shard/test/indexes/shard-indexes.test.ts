@@ -297,6 +297,40 @@ describe('the indexes of a replica', () => {
     await world.stop()
   })
 
+  it('let other shards of a view begin before they read changes that came during their build', async () => {
+    const queue = new BuildQueue(new ManualClock(), undefined, oneAtATime)
+    const [first, second] = [new World(), new World()]
+    const rowOf = ({ id }: { readonly id: string }): { rows: { key: string; value: Uint8Array }[] } =>
+      ({ rows: [{ key: id, value: new Uint8Array(1) }] })
+    let extensions = 0
+    let extensionsBefore: number | undefined
+    first.indexer = {
+      ...first.indexer,
+      map: async (_definition, documents) => {
+        if (extensions < 20) {
+          await first.write(`extension ${++extensions}`)
+          await first.build(definition, 0)
+        }
+        return documents.map(rowOf)
+      },
+    }
+    second.indexer = {
+      ...second.indexer,
+      map: async (_definition, documents) => {
+        extensionsBefore ??= extensions
+        return documents.map(rowOf)
+      },
+    }
+    for (const world of [first, second]) {
+      await world.start(queue)
+      await world.write('a')
+    }
+    const builds = await Promise.all([first.build(), second.build()])
+    expect(extensionsBefore).to.equal(1)
+    expect(builds.map(({ position }) => position.sequence)).to.deep.equal([1, 1])
+    for (const world of [first, second]) await world.stop()
+  })
+
   it('end their builds when they are closed, also those that wait', async () => {
     const world = await new World().start(new BuildQueue(new RealClock(), undefined, { ...oneAtATime, waitingMax: 1 }))
     await world.write('a')
