@@ -14,6 +14,7 @@ export const folders = {
     'options': [],
     'time': [],
     'json': ['.', 'encoding'],
+    'paging': [],
     'collation': ['.', 'json'],
     'reduces': ['.', 'collation', 'contracts', 'encoding', 'json'],
     'views': ['.', 'contracts', 'encoding', 'json', 'reduces'],

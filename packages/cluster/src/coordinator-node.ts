@@ -15,7 +15,7 @@ import { keepBlobs, shareBlobs, writeBlob } from './coordinator/blob-write.ts'
 import { CoordinatorMetrics } from './shard-calls/coordinator-metrics.ts'
 import { defaultCoordinatorOptions } from './contracts/coordinator-options.ts'
 import type { CoordinatorOptions } from './contracts/coordinator-options.ts'
-import type { CoordinatorScope } from './shard-calls/coordinator-scope.ts'
+import { type CoordinatorScope, newPages } from './shard-calls/coordinator-scope.ts'
 import type { Coordinator } from './contracts/coordinator.ts'
 import { compactDatabase, partitionInfo, timeSpans } from './coordinator/database-upkeep.ts'
 import { DesignDocumentCache } from './design-documents/design-document-cache.ts'
@@ -142,6 +142,7 @@ function createScope(
     metrics: new CoordinatorMetrics(runtime.metrics),
     background: new BackgroundWork(),
     stores: new NodeWindow(bounds.nodeStoresMax, bounds.nodeStoreBytesMax),
+    pages: newPages(bounds),
     repairs,
     histories: new ReplicaHistories(),
     watches: new ChangeWatches(runtime.clock, bounds),

@@ -15,6 +15,8 @@ export { afterKeysWith, afterPrefix, SortKeyEncoder } from './collation/sort-key
 export type { Collation } from './collation/sort-key.ts'
 export { partitionPrefix, partitionPrefixLength } from './collation/partition-prefix.ts'
 export * from './errors.ts'
+export { PageBudget } from './paging/page-budget.ts'
+export type { PageLimits } from './paging/page-budget.ts'
 export * from './revisions/revision-id.ts'
 export * from './revisions/revision-tree.ts'
 export type { RevisionNode } from './revisions/revision-node-codec.ts'

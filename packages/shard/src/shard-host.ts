@@ -15,6 +15,7 @@ import type { IndexedReplica, ShardIndexTask } from './indexes/index-host.ts'
 import type { Indexer } from './indexes/indexer.ts'
 import { FilterBudget } from './reading/id-filter.ts'
 import { KeptDocumentsBudget } from './reading/kept-documents.ts'
+import { newScanPages } from './reading/shard-records.ts'
 import { KnownAttempts } from './reading/known-attempts.ts'
 import { prefixMax, ShardKeys } from './records/key-layout.ts'
 import type { DamagedRecordError } from './records/damaged-record.ts'
@@ -100,6 +101,7 @@ export class ShardHost {
   readonly #filterBudget: FilterBudget
   readonly #keptBudget: KeptDocumentsBudget
   readonly #attempts = new KnownAttempts()
+  readonly #scanPages = newScanPages()
   readonly #commitListeners = new Set<(shard: ShardId, documents: boolean, designs: boolean) => void>()
   readonly #scrubber: Scrubber
   readonly #damaged: Counter
@@ -212,7 +214,8 @@ export class ShardHost {
     return new ShardEngine({
       store: this.#store, blobs: this.blobs, clock: this.#runtime.clock, turns: this.#turns, metrics: this.#metrics,
       compactor: this.#compactor,
-      filterBudget: this.#filterBudget, keptBudget: this.#keptBudget, attempts: this.#attempts, onCommit,
+      filterBudget: this.#filterBudget, keptBudget: this.#keptBudget, attempts: this.#attempts,
+      scanPages: this.#scanPages, onCommit,
       onDamage: (shard, error) => this.#recordDamaged(shard, error),
       onMissed: shard => { for (const listener of this.#missedListeners) listener(shard) },
     }, entry)

@@ -46,6 +46,8 @@ export interface CoordinatorOptions {
   /** Rows, and bytes of bodies, of one page of a list. */
   readonly listPageRows: number
   readonly listPageBytes: number
+  /** Bytes of the pages of all lists together; pages are smaller while many lists are being sent. */
+  readonly listPagesBytes: number
   /** Time to wait for the checkpoints of all replicas for an ETag. Replicas that answer later are left out. */
   readonly stateTimeoutMs: number
   /** Time limit of one call that waits for a shard's next change. */
@@ -104,6 +106,7 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   repairsQueuedMax: 1_000,
   listPageRows: 500,
   listPageBytes: MiB,
+  listPagesBytes: 64 * MiB,
   stateTimeoutMs: 1_000,
   watchTimeoutMs: 600_000,
   watchesMax: 65_536,

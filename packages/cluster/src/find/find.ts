@@ -43,10 +43,10 @@ export async function find(
     ...(needed !== null && { limit: needed }),
   }, context)
   const onProgress = (progress: FindProgress): void => isQuorum ? tally.addKeys(progress) : tally.add(progress)
-  const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
-  const merged = mergeRows(sources.map(rows => foundOf(rows, onProgress)), {
-    compare: scanOrder(sort === undefined && query.descending), bytesOf, skip: 0, limit: needed, pageRows, pageBytes,
-  })
+  const compare = scanOrder(sort === undefined && query.descending)
+  const merged = scope.pages.hold(pages => mergeRows(sources.map(rows => foundOf(rows, onProgress)), {
+    compare, bytesOf, skip: 0, limit: needed, ...pages,
+  }))
   const matches = isQuorum ? quorumMatches(scope, db, merged, query, tally, context) : merged
   return answerOf(new MatchWindow(sorted(matches, query, scope), query), tally, close)
 }

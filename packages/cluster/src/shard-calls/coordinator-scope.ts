@@ -1,4 +1,4 @@
-import type { CallContext, ShardId } from '@sectional/core'
+import { type CallContext, PageBudget, type ShardId } from '@sectional/core'
 import type { Runtime } from '@sectional/runtime'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { BackgroundWork, NodeWindow } from './background-work.ts'
@@ -23,6 +23,8 @@ export interface CoordinatorScope {
   readonly metrics: CoordinatorMetrics
   readonly background: BackgroundWork
   readonly stores: NodeWindow
+  /** Limits the pages of all lists of rows that are being sent. */
+  readonly pages: PageBudget
   readonly repairs: RepairRequests
   readonly histories: ReplicaHistories
   readonly watches: ChangeWatches
@@ -58,6 +60,11 @@ export interface RepairRequests {
 export interface BlobRepairRequests {
   /** Replaces missing or damaged content on a replica, in the background. */
   request(place: ShardPlace, peer: Peer, hash: string): void
+}
+
+/** Makes the `pages` of a scope. */
+export function newPages({ listPageRows, listPageBytes, listPagesBytes }: CoordinatorOptions): PageBudget {
+  return new PageBudget({ pageRows: listPageRows, pageBytes: listPageBytes }, listPagesBytes)
 }
 
 /** The context of a call that is cancelled together with its client's request. */

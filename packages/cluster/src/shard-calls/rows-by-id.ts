@@ -30,10 +30,8 @@ export function rowsById<Row extends IdRow>(
     open, behind, ...(start && { start }), ...(limit !== null && { limit: skip + limit }),
   }
   const sources = limit === 0 ? [] : places.map(place => scanShard(scope, place, scan, context))
-  const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
-  return mergeRows(sources, {
-    compare: descending ? descendingIds : ascendingIds, bytesOf: bodyBytes, skip, limit, pageRows, pageBytes,
-  })
+  const compare = descending ? descendingIds : ascendingIds
+  return scope.pages.hold(pages => mergeRows(sources, { compare, bytesOf: bodyBytes, skip, limit, ...pages }))
 }
 
 function behind({ id }: IdRow): IdBound {

@@ -23,11 +23,10 @@ export async function scanView(
     call: (indexes, read, call) => indexes.scanIndex(read, call),
     immediate: scanTogether,
   }, context)
-  const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
   const order = { compare: scanOrder(descending), skip: places.length === 1 ? 0 : skip, limit }
   const { index, answers, inMemory, close } = shards
   const rows = inMemory === undefined
-    ? mergeRows(answers.map(answer => answer.pages()), { ...order, bytesOf, pageRows, pageBytes })
+    ? scope.pages.hold(pages => mergeRows(answers.map(answer => answer.pages()), { ...order, bytesOf, ...pages }))
     : onePage(mergeLists(inMemory, order))
   return { ...viewSummary(index, answers, skip, scope.indexFingerprints), rows, close }
 }

@@ -34,7 +34,7 @@ export const defaultViewOptions: ViewOptions = Object.freeze({
 })
 
 /** The dependencies of view queries. */
-export interface ViewScope extends WatchScope, ViewMemory, Pick<CoordinatorScope, 'access' | 'unconfirmed'> {
+export interface ViewScope extends WatchScope, ViewMemory, Pick<CoordinatorScope, 'access' | 'pages' | 'unconfirmed'> {
   readonly indexes: IndexDirectory
   readonly viewOptions: ViewOptions
 }

@@ -8,6 +8,7 @@ import type { MemoryIndexReplicaOptions } from '@sectional/core/index-replica-me
 import type { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import type { CoordinatorNode } from '../../src/coordinator-node.ts'
 import { defaultCoordinatorOptions } from '../../src/contracts/coordinator-options.ts'
+import { newPages } from '../../src/shard-calls/coordinator-scope.ts'
 import { ReplicaAccess } from '../../src/replicas/replica-access.ts'
 import { ReplicaHealth } from '../../src/replicas/replica-health.ts'
 import { BackgroundWork } from '../../src/shard-calls/background-work.ts'
@@ -74,7 +75,7 @@ export class IndexWorld extends ReplicaWorld {
     return {
       runtime: this.runtime(node), options, readHealth, decisionHealth, viewOptions: this.#viewOptions,
       access: new ReplicaAccess(node, this.directory(node), health, () => this.state().databases),
-      background: new BackgroundWork(), unconfirmed: this.coordinator(node).unconfirmed,
+      pages: newPages(options), background: new BackgroundWork(), unconfirmed: this.coordinator(node).unconfirmed,
       ...createViewMemory(this.stopping.signal),
       indexes: this.indexDirectory(node),
     }

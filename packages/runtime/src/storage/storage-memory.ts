@@ -408,7 +408,7 @@ class MemoryStore extends GroupCommitStore {
 
   #iterator(
     snapshot: SortedSnapshot, range: Range,
-    { reverse = false, limit = Infinity, values = true, text = false }: IterateOptions,
+    { reverse = false, limit = Infinity, values = true, text = false, pageBytes = Infinity }: IterateOptions,
     assertReadable: () => void,
   ): StoreIterator {
     const entries = reverse ? snapshot.descending(range.gte, range.lt) : snapshot.ascending(range.gte, range.lt)
@@ -418,7 +418,8 @@ class MemoryStore extends GroupCommitStore {
     }
     const asText = (value: Uint8Array): Uint8Array => Buffer.from(Buffer.from(value).toString())
     const bytesOf = !values ? () => emptyBytes : text ? asText : undefined
-    return new MemoryStoreIterator(entries, limit < 0 ? Infinity : limit, bytesOf, assertReadable, delay)
+    const limits = { entries: limit < 0 ? Infinity : limit, pageBytes }
+    return new MemoryStoreIterator(entries, limits, bytesOf, assertReadable, delay)
   }
 
   protected override _clearPageKeys(): number {
@@ -515,18 +516,21 @@ class MemoryStoreIterator implements StoreIterator {
   readonly #bytesOf: ((value: Uint8Array) => Uint8Array) | undefined
   readonly #assertAlive: () => void
   readonly #delay: () => Promise<void> | undefined
+  readonly #pageBytes: number
   #left: number
   #closed = false
 
   /** @param bytesOf returns what is given in place of a value; undefined to give the value */
   constructor(
-    entries: Generator<StoreEntry, void, undefined>, limit: number,
+    entries: Generator<StoreEntry, void, undefined>,
+    limits: { readonly entries: number; readonly pageBytes: number },
     bytesOf: ((value: Uint8Array) => Uint8Array) | undefined, assertAlive: () => void,
     delay: () => Promise<void> | undefined,
   ) {
     this.#delay = delay
     this.#entries = entries
-    this.#left = limit
+    this.#left = limits.entries
+    this.#pageBytes = limits.pageBytes
     this.#bytesOf = bytesOf
     this.#assertAlive = assertAlive
   }
@@ -537,11 +541,12 @@ class MemoryStoreIterator implements StoreIterator {
     if (delay !== undefined) await delay
     this.#assertAlive()
     const page: StoreEntry[] = []
-    while (page.length < count && this.#left > 0) {
+    for (let bytes = 0; page.length < count && this.#left > 0 && bytes <= this.#pageBytes;) {
       const next = this.#entries.next()
       if (next.done === true) break
       this.#left--
       const [key, value] = next.value
+      bytes += value.length
       page.push(this.#bytesOf === undefined ? next.value : [key, this.#bytesOf(value)])
     }
     return page

@@ -132,6 +132,8 @@ export interface IterateOptions {
   readonly reverse?: boolean
   readonly limit?: number
   readonly values?: boolean
+  /** A page ends with the entry that exceeds this many bytes; at most 1 MiB, which is the default. */
+  readonly pageBytes?: number
   /** Whether all values are UTF-8, which makes it cheaper to read them. Others are returned with other bytes. */
   readonly text?: boolean
 }
@@ -146,7 +148,7 @@ export interface StoreSnapshot {
 }
 
 export interface StoreIterator {
-  /** Returns up to `count` entries; an empty page at the end. */
+  /** Returns up to `count` entries, and fewer when their values are large; an empty page at the end. */
   next(count: number): Promise<StoreEntry[]>
   close(): Promise<void>
 }

@@ -5,7 +5,7 @@ import type {
   ShardReplica, StoreRevisionsReply, StoreRevisionsRequest, TimeSpan, UpdateDocumentsReply, UpdateDocumentsRequest,
   UpdateLocalDocumentReply, UpdateLocalDocumentRequest,
 } from '@sectional/core'
-import { followTrail, ReplicaError } from '@sectional/core'
+import { followTrail, type PageBudget, ReplicaError } from '@sectional/core'
 import type { Clock, Store, Turns } from '@sectional/runtime'
 import { StorageError } from '@sectional/runtime'
 import type { Compactor } from '../compaction/compactor.ts'
@@ -47,6 +47,7 @@ export interface EngineResources {
   readonly filterBudget: FilterBudget
   readonly keptBudget: KeptDocumentsBudget
   readonly attempts: KnownAttempts
+  readonly scanPages: PageBudget
   /** Called after each durable change of a shard; `documents` is false when only local documents changed. */
   readonly onCommit: (shard: ShardId, documents: boolean, designs: boolean) => void
   /** Called when a call read a damaged record. */
@@ -72,11 +73,12 @@ export class ShardEngine implements ShardReplica {
   readonly #onMissed: () => void
 
   constructor(resources: EngineResources, { shard, prefix, history, partitioned }: DirectoryEntry) {
-    const { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit, attempts } = resources
+    const { store, blobs, clock, turns, metrics, compactor, filterBudget, keptBudget, onCommit } = resources
+    const { attempts, scanPages } = resources
     this.shard = shard
     this.#clock = clock
     this.records = new ShardRecords(
-      store, new ShardKeys(prefix), partitioned, new KeptDocuments(keptBudget), attempts,
+      store, new ShardKeys(prefix), partitioned, new KeptDocuments(keptBudget), attempts, scanPages,
     )
     this.#waiters = new CommitWaiters(clock)
     this.#calls = new ReplicaCalls(history, clock, error => resources.onDamage(shard, error))

@@ -1,24 +1,29 @@
-import type { IndexHead, IndexRow, ScanIndexRequest } from '@sectional/core'
+import type { IndexHead, IndexRow, PageLimits, ScanIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import type { Turns } from '@sectional/runtime'
 import { indexState } from './index-content.ts'
 import { afterPlace, placeRange, type PlaceRange, placeText, readPlace } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import { SoughtRanges } from './place-search.ts'
-import { pageRows, readRows, type RowReader, type StoredRow } from './row-reader.ts'
+import { readRows, rowPages, type RowReader, type StoredRow } from './row-reader.ts'
 import { RowTree } from './row-tree.ts'
 import { scanByRuns } from './run-scan.ts'
 
 /** After this many ranges, the rows that were found are sent although they fill no page. */
 const rangesOfPage = 4096
-/** A page ends with the row whose value reaches this. */
-export const pageBytesMax = 1024 * 1024
 
-/** Lists the head, and the rows of the ranges. @param check throws when the call has ended */
+/**
+ * Lists the head, and the rows of the ranges.
+ *
+ * @param check throws when the call has ended
+ * @param limits a page ends with the row whose value reaches the bytes
+ */
 export async function* scanIndex(
   snapshot: IndexSnapshot, request: ScanIndexRequest, turns: Pick<Turns, 'pause'>, check: () => void,
+  limits: PageLimits = rowPages,
 ): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
   const { source, keys, state } = snapshot
+  const { pageRows, pageBytes } = limits
   const reader = snapshot.rows(check)
   const short = reader instanceof RowTree
     ? await scanByRuns({ tree: reader, state: indexState(state), request, places: new SoughtRanges() })
@@ -45,7 +50,7 @@ export async function* scanIndex(
     const options = { reverse: descending, ...(left < pageRows && { limit: left }) }
     const tree = ranges.length > 1 && reader instanceof RowTree ? reader : undefined
     const inRun = tree && await rowsOfRun(tree, places, descending)
-    const found = inRun === undefined ? readRows(source, keys, places, options) : [inRun]
+    const found = inRun === undefined ? readRows(source, keys, places, options, limits) : [inRun]
     for await (const rows of found) {
       check()
       const chosen = rows.slice(0, left)
@@ -58,7 +63,7 @@ export async function* scanIndex(
         const { key, id, number } = readPlace(place)
         page.push({ kind: 'row', range, key, id, number, value })
         bytes += value.length
-        if (bytes < pageBytesMax) continue
+        if (bytes < pageBytes) continue
         yield page
         page = []
         bytes = 0

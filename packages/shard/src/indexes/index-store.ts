@@ -1,5 +1,5 @@
 import type { IndexDefinition } from '@sectional/core'
-import { indexId, SingleRun } from '@sectional/core'
+import { indexId, PageBudget, SingleRun } from '@sectional/core'
 import type { Clock, Log, Random, Storage, Store, Timer, WriteBatch } from '@sectional/runtime'
 import { corruptionIn, damageIn, toReplicaError } from '../calls/call-guard.ts'
 import { scanEntries } from '../records/entry-scan.ts'
@@ -12,11 +12,14 @@ import { defaultIndexOptions, type IndexOptions } from './index-options.ts'
 import { NodePartCache } from './part-cache.ts'
 import { SoughtRanges } from './place-search.ts'
 import { ReductionCache } from './reduction-cache.ts'
+import { rowPages } from './row-reader.ts'
 
 export const indexStoreName = 'indexes'
 const runBytes = 8
 /** Milliseconds until the removal of dropped indexes is tried again after it has failed. */
 const reclaimRetryMs = 60_000
+/** Bytes of the pages of all scans of rows together (`PageBudget`). */
+const scanPagesBytes = 64 * 1024 * 1024
 
 /** An index in the directory. */
 export interface StoredIndex extends DirectoryRecord { readonly keys: IndexKeys }
@@ -42,6 +45,8 @@ export class IndexStore {
   readonly parts: NodePartCache
   /** The places of the ranges that queries of this node read. */
   readonly ranges = new SoughtRanges()
+  /** Limits the pages of all scans of rows. */
+  readonly scanPages = new PageBudget(rowPages, scanPagesBytes)
   /** Results of reductions of the indexes. */
   readonly reductions: ReductionCache
   /** Resolves when the store was found to be damaged. It must be closed, removed and opened anew then. */

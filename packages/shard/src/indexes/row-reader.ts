@@ -1,4 +1,4 @@
-import type { RowPlace } from '@sectional/core'
+import type { PageLimits, RowPlace } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import type { IterateOptions, StoreEntry, StoreSnapshot } from '@sectional/runtime'
 import { IndexKeys, readPlace } from './index-keys.ts'
@@ -38,15 +38,16 @@ export interface RowReader {
   parts(range: PlaceRange): AsyncGenerator<RowPart>
 }
 
-/** The number of rows that are read at once. */
-export const pageRows = 128
+/** The rows that are read at once. */
+export const rowPages: PageLimits = { pageRows: 128, pageBytes: 1024 * 1024 }
 
 /** Reads a range of rows in pages. A range that ends before it begins is empty. */
 export async function* readRows(
   source: IndexSource, keys: IndexKeys, range: PlaceRange, options: IterateOptions = {},
+  { pageRows, pageBytes } = rowPages,
 ): AsyncGenerator<readonly StoredRow[]> {
   if (compareUtf8(range.from, range.to) >= 0) return
-  const iterator = source.iterate(keys.rows(range), { ...options, text: true })
+  const iterator = source.iterate(keys.rows(range), { ...options, text: true, pageBytes })
   const count = Math.min(pageRows, options.limit ?? pageRows)
   const decode = options.values === false
     ? ([key, value]: StoreEntry): StoredRow => ({ place: IndexKeys.text(key), value })

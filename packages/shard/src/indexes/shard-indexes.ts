@@ -101,7 +101,9 @@ export class ShardIndexes implements IndexReplica {
     request: ScanIndexRequest, context: CallContext,
   ): AsyncGenerator<readonly (IndexHead | IndexRow)[]> {
     const opened = await this.#open(request, context)
-    yield* this.#pages(opened, context, check => scanIndex(opened.snapshot, request, this.#parts.turns, check))
+    const { store, turns } = this.#parts
+    yield* this.#pages(opened, context, check => (
+      store.scanPages.hold(limits => scanIndex(opened.snapshot, request, turns, check, limits))))
   }
 
   async* reduceIndex(

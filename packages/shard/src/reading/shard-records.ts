@@ -1,3 +1,4 @@
+import { PageBudget } from '@sectional/core'
 import type { PartitionInfo, TimeSpan, TrailPoint } from '@sectional/core'
 import { sealBytes, sealed } from '@sectional/runtime'
 import type { Store, StoreEntry } from '@sectional/runtime'
@@ -24,6 +25,15 @@ const readsOnTheSpotMax = 4
 const rangeBodiesMin = 32
 const rangeSpan = 2
 
+/** Bytes of bodies of a page of a scan, and of the pages of all scans of a node. */
+const scanPageBytes = 1024 * 1024
+const scanPagesBytes = 64 * scanPageBytes
+
+/** Limits the pages of the scans of documents and changes of a node. */
+export function newScanPages(): PageBudget {
+  return new PageBudget({ pageRows: Infinity, pageBytes: scanPageBytes }, scanPagesBytes)
+}
+
 /** Reads the committed records of one shard, and checks and decodes them. */
 export class ShardRecords {
   readonly store: Store
@@ -34,15 +44,19 @@ export class ShardRecords {
   /** The cache of documents; undefined: the store is always read. */
   readonly kept: KeptDocuments | undefined
   readonly attempts: KnownAttempts
+  /** Limits the pages of scans. */
+  readonly pages: PageBudget
 
   constructor(
     store: Store, keys: ShardKeys, partitioned = false, kept?: KeptDocuments, attempts = new KnownAttempts(),
+    pages = newScanPages(),
   ) {
     this.store = store
     this.keys = keys
     this.partitioned = partitioned
     this.kept = kept
     this.attempts = attempts
+    this.pages = pages
   }
 
   state(): ReplicaState {

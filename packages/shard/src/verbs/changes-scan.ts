@@ -1,5 +1,5 @@
 import { ReplicaError } from '@sectional/core'
-import type { ChangeRow, ScanChangesRequest } from '@sectional/core'
+import type { ChangeRow, PageLimits, ScanChangesRequest } from '@sectional/core'
 import { ShardKeys } from '../records/key-layout.ts'
 import type { RevisionContent } from '../records/body-record.ts'
 import { decodeChange } from '../records/change-record.ts'
@@ -12,8 +12,14 @@ import { scanEntries } from '../records/entry-scan.ts'
 interface ReadChange extends ReadRow { readonly sequence: number; readonly purged: boolean }
 
 /** Lists each document once, at its last change, from a snapshot that is taken for the first page. */
-export async function* scanChanges(
+export function scanChanges(
   records: ShardRecords, request: ScanChangesRequest,
+): AsyncGenerator<readonly ChangeRow[]> {
+  return records.pages.hold(limits => rowsOf(records, request, limits))
+}
+
+async function* rowsOf(
+  records: ShardRecords, request: ScanChangesRequest, { pageBytes }: PageLimits,
 ): AsyncGenerator<readonly ChangeRow[]> {
   const range = request.descending ? records.keys.kind('s') : records.keys.changesAfter(request.since)
   let left = request.limit ?? Number.POSITIVE_INFINITY
@@ -35,7 +41,7 @@ export async function* scanChanges(
     }
     left -= rows.length
     if (rows.length > 0) {
-      if (request.body) yield* withBodies(records, rows, changeRow)
+      if (request.body) yield* withBodies(records, rows, changeRow, pageBytes)
       else yield rows.map(row => changeRow(row))
     }
     if (left <= 0) return

@@ -1,4 +1,4 @@
-import type { DocumentRow, ScanDocumentsRequest } from '@sectional/core'
+import type { DocumentRow, PageLimits, ScanDocumentsRequest } from '@sectional/core'
 import { ShardKeys } from '../records/key-layout.ts'
 import type { RevisionContent } from '../records/body-record.ts'
 import { DocumentRecord } from '../records/document-record.ts'
@@ -9,8 +9,14 @@ import type { ReadRow } from './body-pages.ts'
 import { scanEntries } from '../records/entry-scan.ts'
 
 /** Lists the live documents by id, from a snapshot that is taken for the first page. */
-export async function* scanDocuments(
+export function scanDocuments(
   records: ShardRecords, request: ScanDocumentsRequest,
+): AsyncGenerator<readonly DocumentRow[]> {
+  return records.pages.hold(limits => rowsOf(records, request, limits))
+}
+
+async function* rowsOf(
+  records: ShardRecords, request: ScanDocumentsRequest, { pageBytes }: PageLimits,
 ): AsyncGenerator<readonly DocumentRow[]> {
   const { start, end, descending } = request
   const range = descending ? records.keys.ids('i', end, start) : records.keys.ids('i', start, end)
@@ -27,7 +33,7 @@ export async function* scanDocuments(
     }
     left -= rows.length
     if (rows.length > 0) {
-      if (request.body) yield* withBodies(records, rows, show)
+      if (request.body) yield* withBodies(records, rows, show, pageBytes)
       else yield rows.map(row => show(row))
     }
     if (left <= 0) return

@@ -4,7 +4,7 @@ import { indexId } from '@sectional/core'
 import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { MemoryStorage, RealClock, SeededRandom, StorageError, Turns } from '@sectional/runtime'
 import { BuildQueue } from '../../src/indexes/build-queue.ts'
-import { pageBytesMax } from '../../src/indexes/index-scan.ts'
+import { rowPages } from '../../src/indexes/row-reader.ts'
 import { IndexStore } from '../../src/indexes/index-store.ts'
 import type { Indexer } from '../../src/indexes/indexer.ts'
 import { ShardIndexes } from '../../src/indexes/shard-indexes.ts'
@@ -77,13 +77,26 @@ describe('rows with large values', () => {
       const request = { index: indexId(definition), through: 0, descending: false, ...read }
       for await (const page of indexes.scanIndex(request, context)) {
         const rows = page.filter((row): row is IndexRow => row.kind === 'row')
-        expect(rows.length).to.be.at.most(Math.ceil(pageBytesMax / valueBytes))
+        expect(rows.length).to.be.at.most(Math.ceil(rowPages.pageBytes / valueBytes))
         found.push(...rows.map(({ id }) => id))
       }
       const { descending, limit } = { descending: false, limit: ids.length, ...read }
       expect(found).to.deep.equal((descending ? ids.toReversed() : ids).slice(0, limit))
     })
   }
+
+  it('are scanned in smaller pages while many scans are open', async () => {
+    const request = { index: indexId(definition), through: 0, descending: false, ranges: [{}] }
+    const scans = Array.from({ length: 300 }, () => indexes.scanIndex(request, context))
+    const rows: number[] = []
+    for (const scan of scans) rows.push(((await scan.next()).value as readonly unknown[]).length - 1)
+    expect(rows[0]).to.equal(Math.ceil(rowPages.pageBytes / valueBytes))
+    expect(rows.slice(250)).to.deep.equal(Array.from({ length: 50 }, () => 1))
+    for (const scan of scans) await scan.return(undefined)
+    const again = indexes.scanIndex(request, context)
+    expect(((await again.next()).value as readonly unknown[]).length - 1).to.equal(rows[0])
+    await again.return(undefined)
+  })
 
   it('are written in batches of few documents', async () => {
     expect(batches.length).to.be.above(10)
@@ -95,6 +108,7 @@ describe('rows with large values', () => {
     expect(batches.length - built).to.be.above(10)
     expect(Math.max(...batches)).to.be.below(batchBytes + 2 * valueBytes)
   })
+
   it('are all there after a batch in the middle of a page of changes could not be written', async () => {
     const { rowCount } = await indexes.buildIndex({ definition, through: 0, waitMs: 0 }, context)
     const edits = ids.map(id => edit(`${id} newer`, null, {}))
