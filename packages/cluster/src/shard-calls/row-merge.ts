@@ -1,7 +1,7 @@
-import type { RowSequence } from '@sectional/core'
+import type { PageLimits, RowSequence } from '@sectional/core'
 import { makeHeap, sink } from './binary-heap.ts'
 
-export interface RowMergeOptions<Row> {
+export interface RowMergeOptions<Row> extends PageLimits {
   /** Returns less than zero when `a` comes before `b` in the order of the sources and of the result. */
   readonly compare: (a: Row, b: Row) => number
   /** The bytes that a row counts for in a page. */
@@ -10,9 +10,6 @@ export interface RowMergeOptions<Row> {
   readonly skip: number
   /** Largest number of rows to return; null: all. */
   readonly limit: number | null
-  /** A page ends with the row that reaches one of these two limits. */
-  readonly pageRows: number
-  readonly pageBytes: number
 }
 
 interface ListCursor<Row> {

@@ -1,10 +1,9 @@
 import { groupOrder } from '@sectional/core'
-import type { GroupPlace, ReducedGroup, RowSequence } from '@sectional/core'
+import type { GroupPlace, PageLimits, ReducedGroup, RowSequence } from '@sectional/core'
 import { mergeLists, mergeRows } from '../shard-calls/row-merge.ts'
-import type { RowMergeOptions } from '../shard-calls/row-merge.ts'
 import type { ViewGroup } from '../contracts/view-query.ts'
 
-export interface GroupMergeOptions extends Pick<RowMergeOptions<unknown>, 'pageRows' | 'pageBytes'> {
+export interface GroupMergeOptions extends PageLimits {
   readonly descending: boolean
   /** Number of groups to leave out at the beginning. */
   readonly skip: number
@@ -13,6 +12,9 @@ export interface GroupMergeOptions extends Pick<RowMergeOptions<unknown>, 'pageR
   /** Makes the final values of groups (`ReduceAgain`). */
   readonly reduceAgain: (groups: readonly (readonly Uint8Array[])[]) => Promise<readonly Uint8Array[]>
 }
+
+/** The groups of each shard; lists when all of them are in memory. */
+export type GroupSources = readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly RowSequence<ReducedGroup>[]
 
 interface ShardGroup extends ReducedGroup { readonly shard: number }
 
@@ -25,7 +27,7 @@ interface GatheredGroup extends GroupPlace { readonly values: Uint8Array[] }
  * @param sources the groups of each shard, in the order of `groupOrder`; lists when all of them are in memory
  */
 export async function* mergeGroups(
-  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly RowSequence<ReducedGroup>[],
+  sources: GroupSources,
   { descending, skip, limit, pageRows, pageBytes, reduceAgain }: GroupMergeOptions,
 ): AsyncGenerator<readonly ViewGroup[]> {
   const order = groupOrder(descending)
@@ -61,9 +63,7 @@ export async function* mergeGroups(
   if (groups.length > 0) yield groups
 }
 
-function areLists(
-  sources: readonly AsyncIterable<readonly ReducedGroup[]>[] | readonly RowSequence<ReducedGroup>[],
-): sources is readonly RowSequence<ReducedGroup>[] {
+function areLists(sources: GroupSources): sources is readonly RowSequence<ReducedGroup>[] {
   return sources[0] !== undefined && Symbol.iterator in sources[0]
 }
 

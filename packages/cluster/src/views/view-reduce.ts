@@ -2,7 +2,7 @@ import { builtInReduce } from '@sectional/core'
 import type { GroupPlace, ReducedGroup } from '@sectional/core'
 import type { DatabaseRecord } from '../control/cluster-state.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
-import { mergeGroups } from './group-merge.ts'
+import { type GroupSources, mergeGroups } from './group-merge.ts'
 import type { ReduceQuery, ViewAnswer, ViewGroup } from '../contracts/view-query.ts'
 import type { ViewScope } from './view-scope.ts'
 import { openShards, viewPlaces } from './view-shards.ts'
@@ -26,17 +26,18 @@ export async function reduceView(
       return indexes.map(each => each?.reduceIndex(request))
     },
   }, context)
-  const { listPageRows: pageRows, listPageBytes: pageBytes } = scope.options
   const { index, answers, inMemory, close } = shards
   const merge = {
-    descending, skip: places.length === 1 ? 0 : skip, limit, pageRows, pageBytes,
+    descending, skip: places.length === 1 ? 0 : skip, limit,
     reduceAgain: (groups: readonly (readonly Uint8Array[])[]) => reduceAgain(groups, shards.signal()),
   }
+  const merged = (sources: GroupSources): AsyncGenerator<readonly ViewGroup[]> =>
+    scope.pages.hold(pages => mergeGroups(sources, { ...merge, ...pages }))
   const sources = inMemory ?? answers.map(answer => answer.pages())
   // A custom reduce function may fail once, and not the next time, so that its results are not kept.
   const isKept = inMemory !== undefined && builtInReduce(definition.reduce!) !== undefined
   const rows = isKept
-    ? scope.mergedGroups.open(inMemory, merge, () => mergeGroups(inMemory, merge))
-    : mergeGroups(sources, merge)
+    ? scope.mergedGroups.open(inMemory, merge, () => merged(inMemory))
+    : merged(sources)
   return { ...viewSummary(index, answers, 0, scope.indexFingerprints), rows, close }
 }

@@ -115,7 +115,7 @@ function lengthOf({ source, modules }: SandboxFunction): number {
   return source.length + modules.length
 }
 
-/** Sources and modules may have megabytes. Those of two calls are mostly the same texts, so nothing is compared. */
+/** Compares the texts, since sources and modules may have megabytes, and a hash would read all of them each time. */
 export function isSame(one: SandboxFunction, other: SandboxFunction): boolean {
   return one.database === other.database && one.source === other.source && one.modules === other.modules
 }

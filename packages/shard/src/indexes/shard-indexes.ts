@@ -119,9 +119,13 @@ export class ShardIndexes implements IndexReplica {
   }
 
   async* find(request: FindRequest, context: CallContext): AsyncGenerator<readonly FindRow[]> {
-    const { source } = request
     if (this.#parts.find === undefined) throw new ReplicaError('not_hosted', 'documents cannot be found here')
-    const parts = { ...this.#parts, ...this.#parts.find }
+    const found = { ...this.#parts, ...this.#parts.find }
+    yield* this.#parts.store.scanPages.hold(pages => this.#find({ ...found, pages }, request, context))
+  }
+
+  async* #find(parts: FindParts, request: FindRequest, context: CallContext): AsyncGenerator<readonly FindRow[]> {
+    const { source } = request
     if (source.kind === 'documents') return yield* findInReplica(parts, request, context)
     const opened = await this.#open(source, context)
     const filter = source.within && await this.#openFilter(source.within, context)

@@ -1,5 +1,5 @@
 import type {
-  CallContext, ChangeReplica, DocumentRow, FindRequest, FindRow, ReadDocuments, ScannedPlace,
+  CallContext, ChangeReplica, DocumentRow, FindRequest, FindRow, PageLimits, ReadDocuments, ScannedPlace,
 } from '@sectional/core'
 import { newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock, Machine, Turns } from '@sectional/runtime'
@@ -14,6 +14,8 @@ export interface FindParts {
   readonly clock: Clock
   readonly turns: Turns
   readonly machine: Pick<Machine, 'testInTime'>
+  /** The limits of the pages of the answer; absent: `rowPages`. */
+  readonly pages?: PageLimits
 }
 
 /** A call on the documents of the replica takes at most this many milliseconds; for scans, each page. */
@@ -42,7 +44,7 @@ async function* findByDocuments(
 ): AsyncGenerator<readonly FindRow[]> {
   const { documents, clock, turns } = parts
   const selector = new DocumentSelector(request, parts)
-  const answer = new FindAnswer(request, clock, selector.groups)
+  const answer = new FindAnswer(request, clock, selector.groups, parts.pages)
   if (answer.isComplete) return
   const call = { timeoutMs: documentCallMs, history }
   for await (const page of documentPages(documents, request, call)) {

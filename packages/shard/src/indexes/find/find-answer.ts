@@ -1,11 +1,8 @@
-import type { FindProgress, FindRequest, FindRow, FoundDocument, ScannedPlace } from '@sectional/core'
+import type { FindProgress, FindRequest, FindRow, FoundDocument, PageLimits, ScannedPlace } from '@sectional/core'
 import { progressKeysMax, progressMsMax } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
+import { rowPages } from '../row-reader.ts'
 import type { MatchGroups } from './match-groups.ts'
-
-/** A page ends with the match that reaches one of these numbers of matches and bytes. */
-const pageRowsMax = 128
-const pageBytesMax = 1024 * 1024
 
 /**
  * Collects the rows of an answer of `find`, in the order in which places are examined. Each page ends with a progress
@@ -15,6 +12,7 @@ export class FindAnswer {
   readonly #clock: Clock
   readonly #listsMatches: boolean
   readonly #groups: MatchGroups | undefined
+  readonly #limits: PageLimits
   /** Number of matches after which the answer ends. */
   #left: number
   #page: FindRow[] = []
@@ -26,9 +24,15 @@ export class FindAnswer {
   #place: ScannedPlace | undefined
   #pageDue: number
 
-  /** @param groups receive each match before `found` is called; absent: the request does not ask for them */
-  constructor({ limit = Infinity, countOnly = false }: FindRequest, clock: Clock, groups?: MatchGroups) {
+  /**
+   * @param groups receive each match before `found` is called; absent: the request does not ask for them
+   * @param limits a page ends with the match that reaches one of them
+   */
+  constructor(
+    { limit = Infinity, countOnly = false }: FindRequest, clock: Clock, groups?: MatchGroups, limits = rowPages,
+  ) {
     this.#clock = clock
+    this.#limits = limits
     this.#left = limit
     this.#listsMatches = !countOnly && groups === undefined
     this.#groups = groups
@@ -40,7 +44,8 @@ export class FindAnswer {
 
   /** Whether the page should be sent now. */
   get isPageDue(): boolean {
-    return this.#page.length >= pageRowsMax || this.#bytes >= pageBytesMax || this.#keysExamined >= progressKeysMax
+    const { pageRows, pageBytes } = this.#limits
+    return this.#page.length >= pageRows || this.#bytes >= pageBytes || this.#keysExamined >= progressKeysMax
       || this.#clock.monotonic() >= this.#pageDue
   }
 

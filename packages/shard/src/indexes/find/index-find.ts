@@ -34,7 +34,7 @@ export async function* findByIndex(
   const { snapshot } = found
   const fields = indexFields(found.definition)
   const selector = new DocumentSelector(request, parts)
-  const answer = new FindAnswer(request, parts.clock, selector.groups)
+  const answer = new FindAnswer(request, parts.clock, selector.groups, parts.pages)
   yield [{ kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }]
   if (answer.isComplete) return
   const grouped = groupedPages(found, selector, request, fields, check)
@@ -101,7 +101,7 @@ function hasValue(row: FilteredRow): row is ExaminedRow {
 
 /** Reads more rows each time, because it is not known how many of them match. All are of one state. */
 async function* rowPages(
-  { turns }: FindParts, snapshot: IndexSnapshot, { source, descending, after, limit = Infinity }: FindRequest,
+  { turns, pages }: FindParts, snapshot: IndexSnapshot, { source, descending, after, limit = Infinity }: FindRequest,
   check: () => void,
 ): AsyncGenerator<readonly IndexRow[]> {
   if (source.kind !== 'index') throw new ReplicaError('protocol', 'the source is not an index')
@@ -112,7 +112,7 @@ async function* rowPages(
       index, through, ranges, descending, ...(behind && { after: behind }), ...(count < Infinity && { limit: count }),
     }
     let read = 0
-    for await (const page of scanIndex(snapshot, scan, turns, check)) {
+    for await (const page of scanIndex(snapshot, scan, turns, check, pages)) {
       const rows = page.filter(row => row.kind === 'row')
       if (rows.length === 0) continue
       read += rows.length
