@@ -82,7 +82,9 @@ export class Workload {
     return `e${Math.floor((performance.now() - this.#startMs) / epochMs)}`
   }
 
-  #drawEdit(document: string, deleted: boolean): SentEdit {
+  /** Draws an edit. The first document of each epoch is never deleted, so that lists at rest always have rows. */
+  #drawEdit(document: string, mayDelete: boolean): SentEdit {
+    const deleted = mayDelete && !document.endsWith('-1')
     const known = this.#known.get(document) ?? []
     const [newest] = known
     const parent = newest === undefined || (!deleted && this.#draws.happens(0.08))
