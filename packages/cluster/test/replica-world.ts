@@ -25,7 +25,7 @@ export type Verb = VerbNames<typeof shardVerbs> | VerbNames<typeof indexVerbs>
 export type Fault =
   /** Calls of these verbs, or all calls, are never answered. */
   | { readonly kind: 'hang'; readonly verbs?: readonly Verb[] }
-  /** Calls of these verbs arrive later. */
+  /** Calls of these verbs arrive later, if they have the time for it. */
   | { readonly kind: 'delay'; readonly ms: number; readonly verbs: readonly Verb[] }
   | { readonly kind: 'fail'; readonly code: ReplicaErrorCode; readonly verbs?: readonly Verb[] }
   /** Calls are carried out, but the caller receives an error. */
@@ -406,7 +406,9 @@ export async function faultyCall<T>(
   if (fault?.kind === 'fail' && (fault.verbs === undefined || fault.verbs.includes(verb))) {
     throw new ReplicaError(fault.code, `${node} fails`)
   }
-  if (fault?.kind === 'delay' && fault.verbs.includes(verb)) await sleep(world.clock, fault.ms)
+  if (fault?.kind === 'delay' && fault.verbs.includes(verb)) {
+    await (fault.ms < context.timeoutMs ? sleep(world.clock, fault.ms) : timeout(world, context))
+  }
   await world.jitter()
   const value = await (verb === 'waitForChange' || verb === 'buildIndex' ? world.unlessCut(from, node, act()) : act())
   await world.jitter()

@@ -20,7 +20,7 @@ export interface CoordinatorOptions {
   readonly silenceProbeMs: number
   /** Time that one replica has to make decided revisions durable. */
   readonly storeTimeoutMs: number
-  /** Time to wait for one page of a scan before another replica takes over. */
+  /** Time to wait for one page of a scan before another replica takes over, while there is one. */
   readonly scanPageTimeoutMs: number
   /**
    * Time for which a view query waits for a replica that has failed to store an acknowledged write, since its last

@@ -3,7 +3,7 @@ import { confirmedReaders, readersConfirmedFirst } from './confirmed-readers.ts'
 import type { CoordinatorScope } from './coordinator-scope.ts'
 import type { OperationContext } from '../contracts/coordinator.ts'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
-import { nextPage, releasePages } from './replica-pages.ts'
+import { nextPage, pageTimeoutMs, releasePages } from './replica-pages.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
 
 /** The rest of a scan of one shard. */
@@ -42,16 +42,17 @@ export async function* scanShard<Row, Position>(
 ): AsyncGenerator<readonly Row[]> {
   const { open, behind, countOf, failsWith, start, limit } = scan
   const readers = readersOf(scope, place, scan, context)
-  const call: CallContext = {
-    timeoutMs: scope.options.scanPageTimeoutMs, signal: context.signal, requestId: context.requestId,
-  }
   const errors: ReplicaError[] = []
   const failed = new Set<string>()
   let from = start
   let left = limit
   for (;;) {
-    const peer = (await readers(failed))[0]
+    const usable = await readers(failed)
+    const peer = usable[0]
     if (peer === undefined || context.signal.aborted) throw shardFailure(errors)
+    const call: CallContext = {
+      timeoutMs: pageTimeoutMs(scope, usable.length), signal: context.signal, requestId: context.requestId,
+    }
     const range = { ...(from !== undefined && { start: from }), ...(left !== undefined && { limit: left }) }
     const pages = open(peer, range, call)[Symbol.asyncIterator]()
     try {

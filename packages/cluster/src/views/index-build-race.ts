@@ -84,7 +84,8 @@ async function reachNewest(
     } catch (error) {
       const failure = asReplicaError(error)
       if (failure.code === 'timeout') readHealth.silent(peer.node)
-      if (failure.code !== 'other_history' || history === undefined) throw failure
+      const wasReplaced = failure.code === 'other_history' && history !== undefined
+      if (!wasReplaced || clock.monotonic() >= deadline) throw failure
       // The replica was replaced between two calls. The new one may have other sequences, so it is asked anew.
       through = 'newest'
       history = undefined

@@ -2,7 +2,7 @@ import { ApiError, indexId, ReplicaError, shardKey } from '@sectional/core'
 import type { CallContext, IndexHead, IndexReplica, ReplicaCheckpoint, RequiredSequence } from '@sectional/core'
 import type { Peer, ShardPlace } from '../replicas/replica-access.ts'
 import { asReplicaError, shardFailure } from '../replicas/replica-failures.ts'
-import { nextPage, releasePages } from '../shard-calls/replica-pages.ts'
+import { nextPage, pageTimeoutMs, releasePages } from '../shard-calls/replica-pages.ts'
 import { confirmedReaders } from '../shard-calls/confirmed-readers.ts'
 import { firstReadyIndex } from './index-build-race.ts'
 import type { OpenedIndex, ReadRest, ShardRead } from './shard-read.ts'
@@ -116,7 +116,11 @@ export class ShardIndex<Place, Row> {
     const isUsable = ({ node }: Peer): boolean => !this.#failed.has(node)
     const needed = { newest: this.#request.newest, isUsable, deadline }
     const confirmed = isNewest ? await confirmedReaders(this.#scope, this.#place, needed, this.#request) : []
-    return confirmed.length > 0 ? confirmed : this.#scope.access.readers(this.#place).filter(isUsable)
+    return confirmed.length > 0 ? confirmed : this.#usable()
+  }
+
+  #usable(): readonly Peer[] {
+    return this.#scope.access.readers(this.#place).filter(({ node }) => !this.#failed.has(node))
   }
 
   #remember({ node }: Peer): void {
@@ -214,7 +218,7 @@ export class ShardIndex<Place, Row> {
   ): Promise<OpenedIndex<Row>> {
     const { read, open, signal, requestId } = this.#request
     const call: CallContext = {
-      timeoutMs: this.#scope.options.scanPageTimeoutMs, signal, requestId,
+      timeoutMs: pageTimeoutMs(this.#scope, this.#usable().length), signal, requestId,
       ...(required !== undefined && { history: required.history }),
     }
     const request = { index: this.#index, through, ...read, ...rest }

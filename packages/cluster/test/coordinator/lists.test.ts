@@ -105,6 +105,19 @@ describe('listing documents', () => {
     expect(world.clock.pendingTimers).to.equal(0)
   })
 
+  it('waits longer for a slow page when no other replica can take over', async () => {
+    for (const [n, calls] of [[1, 1], [2, 2]] as const) {
+      const world = new ReplicaWorld({ nodes: ['a', 'b', 'out'], n })
+      await filled(world, ['x'])
+      const [holder] = world.db.shards[0]!.replicas
+      world.faults.set(holder!.node, { kind: 'delay', ms: 15_000, verbs: ['scanDocuments'] })
+      world.calls.length = 0
+      const list = await world.during(world.coordinator('out').listDocuments(world.db, everything, request()))
+      expect(await world.during(collect(list.rows))).to.have.length(1)
+      expect(world.calls.filter(({ verb }) => verb === 'scanDocuments')).to.have.length(calls)
+    }
+  })
+
   it('asks a replica that catches up after an absence only when no other is there', async () => {
     const world = new ReplicaWorld()
     world.isolate('a')

@@ -149,6 +149,16 @@ describe('a scan of a view', () => {
     expect(await rowsVia(world, 'out')).to.deep.equal(all)
   })
 
+  it('waits longer for a slow page when no other replica can take over', async () => {
+    for (const n of [1, 2]) {
+      const world = await filled(new IndexWorld({ q: 1, nodes: ['a', 'b', 'out'], n }))
+      world.pageRows = 100
+      await rowsVia(world, 'out')
+      for (const node of ['a', 'b']) world.faults.set(node, { kind: 'delay', ms: 15_000, verbs: ['scanIndex'] })
+      expect(await rowsVia(world, 'out', { timeoutMs: 60_000 })).to.deep.equal(all)
+    }
+  })
+
   it('reads pages only as its rows are read, and releases the replicas when it is closed early', async () => {
     const world = await filled(new IndexWorld({ q: 2, coordinator: { listPageRows: 2 } }))
     await rowsVia(world, 'a')
