@@ -111,8 +111,12 @@ export class CallQueue {
     return this.#lanes[lane].waiting.get(database)?.[0]
   }
 
-  /** Takes the calls of the next message out of the queue of a database. Its next turn is after the other databases. */
-  take(lane: Lane, database: string): PendingCall[] {
+  /**
+   * Takes the calls of the next message out of the queue of a database. Its next turn is after the other databases.
+   *
+   * @param isAlone returns true for a call that shares no message
+   */
+  take(lane: Lane, database: string, isAlone: (call: PendingCall) => boolean): PendingCall[] {
     const { waiting } = this.#lanes[lane]
     const calls = waiting.get(database) ?? []
     waiting.delete(database)
@@ -122,10 +126,11 @@ export class CallQueue {
     for (const call of calls) {
       items += call.count
       bytes += call.bytes
-      const isTooMuch = end >= messageCallsMax || items > messageItemsMax || bytes > messageBytesMax || call.retried
+      const isLast = isAlone(call)
+      const isTooMuch = end >= messageCallsMax || items > messageItemsMax || bytes > messageBytesMax || isLast
       if (end > 0 && isTooMuch) break
       end++
-      if (call.retried) break
+      if (isLast) break
     }
     const taken = calls.splice(0, end)
     if (calls.length > 0) waiting.set(database, calls)

@@ -53,9 +53,10 @@ interface PoolChild {
 
 /**
  * Runs functions in child processes, each with isolates of isolated-vm. Children are started when calls wait for them.
- * A message contains calls of one database only, so that ending a child fails no call of another database. A call
- * whose child ended runs once more, as the only call of its message. When that ends a child too, the call is the cause,
- * unless something else than this node killed the child.
+ * A message contains calls of one database only, so that ending a child fails no call of another database. The first
+ * call of a function in a child is the only one of its message. A call whose child ended runs once more, as the only
+ * call of its message. When that ends a child too, the call is the cause, unless something else than this node killed
+ * the child.
  *
  * Functions of several databases may occupy all children up to the time limit. When this happens while a database waits
  * whose messages are quick, the pool gets one child more, and the databases that are not quick leave one child to the
@@ -204,7 +205,9 @@ export class IsolateSandbox implements Sandbox {
       return false
     }
     if (lane === 'ordinary') this.#history.sent(database)
-    this.#change(idle, 'busy', this.#queue.take(lane, database))
+    // A function that does not end usually does so in its first call, which then ends the child of no other call.
+    const isAlone = ({ called, retried }: PendingCall): boolean => retried || !idle.child.hasCalled(called)
+    this.#change(idle, 'busy', this.#queue.take(lane, database, isAlone))
     idle.child.send(idle.calls)
     return true
   }

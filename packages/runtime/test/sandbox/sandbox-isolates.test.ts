@@ -136,6 +136,17 @@ describe('the child processes of a sandbox', function () {
     await Promise.all(endlessCalls)
   })
 
+  it('are ended once by a function that does not end, and run no other call then', async () => {
+    const sandbox = open({ callMs: 500, childrenMax: 1 })
+    await sandbox.call(identity, ['[1]'])
+    const [failure, ...values] = await Promise.all([
+      refusal(sandbox.call(functionOf(endless), ['[]'])), ...[2, 3].map(n => sandbox.call(identity, [`[${n}]`])),
+    ])
+    expect(failure.code).to.equal('timeout')
+    expect(values.flat()).to.deep.equal([2, 3].map(n => ({ kind: 'value', json: `${n}` })))
+    expect(opened.log.messages('warn')).to.have.length(1)
+  })
+
   it('run calls of a database that ended a child although others keep them busy', async () => {
     const sandbox = open({ callMs: 500, childrenMax: 1 })
     await refusal(sandbox.call(functionOf(endless), ['[]']))

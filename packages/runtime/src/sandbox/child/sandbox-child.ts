@@ -119,6 +119,11 @@ export class SandboxChild {
     return this.#isolates.has(isolateName(called))
   }
 
+  /** True when a call of this function was sent to the child, which still has it. */
+  hasCalled(called: SandboxFunction): boolean {
+    return this.#isolates.get(isolateName(called))?.functions.has(called.source) ?? false
+  }
+
   /** Sends calls in one message. The previous message must have been answered. */
   send(calls: readonly ChildCall[]): void {
     const request: OpenRequest = { drop: [], isolates: [], functions: [], calls: [] }
