@@ -105,7 +105,7 @@ export const defaultCoordinatorOptions: CoordinatorOptions = Object.freeze({
   repairsRunningMax: 8,
   repairsQueuedMax: 1_000,
   listPageRows: 500,
-  listPageBytes: MiB,
+  listPageBytes: MiB / 4,
   listPagesBytes: 64 * MiB,
   stateTimeoutMs: 1_000,
   watchTimeoutMs: 600_000,

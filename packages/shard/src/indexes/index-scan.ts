@@ -70,6 +70,11 @@ export async function* scanIndex(
       }
       left -= chosen.length
       if (left <= 0) break
+      if (bytes < pageBytes / 2) continue
+      // More rows of this size would be held until the next page has its bytes.
+      yield page
+      page = []
+      bytes = 0
     }
     if (range % rangesOfPage === rangesOfPage - 1 && page.length > 0) {
       yield page

@@ -39,7 +39,7 @@ export interface RowReader {
 }
 
 /** The rows that are read at once. */
-export const rowPages: PageLimits = { pageRows: 128, pageBytes: 1024 * 1024 }
+export const rowPages: PageLimits = { pageRows: 128, pageBytes: 128 * 1024 }
 
 /** Reads a range of rows in pages. A range that ends before it begins is empty. */
 export async function* readRows(

@@ -26,8 +26,8 @@ const rangeBodiesMin = 32
 const rangeSpan = 2
 
 /** Bytes of bodies of a page of a scan, and of the pages of all scans of a node. */
-const scanPageBytes = 1024 * 1024
-const scanPagesBytes = 64 * scanPageBytes
+const scanPageBytes = 256 * 1024
+const scanPagesBytes = 64 * 1024 * 1024
 
 /** Limits the pages of the scans of documents and changes of a node. */
 export function newScanPages(): PageBudget {

@@ -208,7 +208,7 @@ describe('a shard engine', () => {
   })
 
   it('returns pages with fewer rows when bodies are large', async () => {
-    const edits = Array.from({ length: 8 }, (_, index) => edit(`${index}`, null, { text: 'x'.repeat(500_000) }))
+    const edits = Array.from({ length: 8 }, (_, index) => edit(`${index}`, null, { text: 'x'.repeat(100_000) }))
     await engine.updateDocuments({ edits, revsLimit: 10 }, context)
     const pages: number[] = []
     for await (const page of engine.scanChanges({ since: 0, descending: false, body: true, locals: false }, context)) {
