@@ -205,6 +205,7 @@ describe('an index that is being built', () => {
     await cluster.until('a build runs', async () => (await cluster.send(1, 'GET', '/_active_tasks')).body.length > 0)
     const [task] = (await cluster.send(1, 'GET', '/_active_tasks')).body
     expect(task).to.include({ type: 'indexer', index: indexId(definition), progress: 0, changes_done: 0 })
+    expect(task.indexer_pid).to.equal(task.pid)
     expect(task.database).to.match(/^shards\/[0-9a-f]+-[0-9a-f]+\/db$/)
     gate.resolve()
     expect(await reading).to.deep.equal(range(0, 30))

@@ -69,6 +69,7 @@ function callFailure({ code, message, position }: SandboxError, { designDocument
     case 'overloaded': case 'unsupported': case 'closed':
       throw new ApiError('service_unavailable', text, { headers: { 'Retry-After': '1' } })
     case 'timeout': return new ApiError('timeout', text)
+    case 'compilation': return new ApiError({ status: 500, error: 'compilation_error' }, text)
     default: return new ApiError('unknown_error', text)
   }
 }
@@ -77,7 +78,7 @@ function callFailure({ code, message, position }: SandboxError, { designDocument
 function refusal(outcome: CallOutcome): WriteOutcome | undefined {
   switch (outcome.kind) {
     case 'value': return undefined
-    case 'error': return refusedBy(new ApiError('unknown_error', failureText(outcome.message, outcome)))
+    case 'error': return failed(outcome.code ?? 'unknown_error', failureText(outcome.message, outcome))
     case 'thrown': return thrownOutcome(outcome.json)
   }
 }
@@ -86,9 +87,19 @@ function refusedBy({ error, reason, status }: ApiError): WriteOutcome & { readon
   return { kind: 'error', error, reason, status, byFunction: true }
 }
 
-/** The reason is the message of `{name: message}`, whatever its name is, or everything that was thrown. */
+function failed(error: string, reason: string): WriteOutcome {
+  return refusedBy(new ApiError({ status: 500, error }, reason))
+}
+
+/**
+ * The reason is the message of `{name: message}`, whatever its name is, or everything that was thrown. As in CouchDB,
+ * `['error', name, reason]` chooses the name of the error, too.
+ */
 function thrownOutcome(json: string): WriteOutcome {
   const thrown: unknown = parsed(json)
+  if (Array.isArray(thrown) && thrown[0] === 'error' && typeof thrown[1] === 'string') {
+    return failed(thrown[1], text(thrown[2] ?? thrown[1]))
+  }
   if (!isJsonObject(thrown)) return refusedBy(new ApiError('unknown_error', text(thrown)))
   for (const name of ['forbidden', 'unauthorized'] as const) {
     if (!Object.hasOwn(thrown, name)) continue

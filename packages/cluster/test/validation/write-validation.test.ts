@@ -323,8 +323,10 @@ describe('a validation function that fails', () => {
       { error: 'unknown_error', reason: '{"a":1,"b":2}', status: 500 },
     ],
     ['throws an array', '() => { throw ["a"] }', { error: 'unknown_error', reason: '["a"]', status: 500 }],
+    ['throws a named error', '() => { throw ["error", "a", "b"] }', { error: 'a', reason: 'b', status: 500 }],
     ['throws an Error', '() => { throw new Error("broken") }', { error: 'unknown_error', status: 500 }],
-    ['does not compile', 'function (', { error: 'unknown_error', status: 500 }],
+    ['requires a module that is missing', '() => require("x")', { error: 'invalid_require_path', status: 500 }],
+    ['does not compile', 'function (', { error: 'compilation_error', status: 500 }],
   ]
   for (const [what, source, expected] of failing) {
     it(`refuses the write with 500 when it ${what}`, async () => {

@@ -50,14 +50,16 @@ export function callError(error: SandboxError, { designDocument }: SandboxFuncti
  *
  * @throws FunctionError when it threw: `throw ['error', name, reason]` and `throw {error: name, reason: reason}` give
  * `name`, with the status that it has in CouchDB's API; `throw {forbidden: reason}` and `throw {unauthorized: reason}`
- * give 403 and 401; everything else gives 500 with the name
- * `raisedName`
+ * give 403 and 401; errors of `require` give 500 with their code, and everything else with the name `raisedName`
  */
 export function valueOf(outcome: CallOutcome, raisedName: RaisedName = 'render_error'): string {
   switch (outcome.kind) {
     case 'value': return outcome.json
     case 'thrown': throw thrownError(outcome, raisedName)
-    case 'error': throw raised(failureText(outcome.message, outcome), raisedName)
+    case 'error': {
+      const text = failureText(outcome.message, outcome)
+      throw outcome.code === undefined ? raised(text, raisedName) : new FunctionError(500, outcome.code, text)
+    }
   }
 }
 

@@ -193,6 +193,9 @@ describe('a show function', () => {
   it('reads modules of its design document', async () => {
     await save({ f: '() => require("lib/text").hello' }, { lib: { text: 'exports.hello = "hello"' } })
     assert.equal((await node.get('/db/_design/d/_show/f')).text, 'hello')
+    await save({ f: '() => require("lib/none")', g: '() => require("lib/bad")' }, { lib: { bad: 'throw "x"' } })
+    assert.deepEqual(errorOf(await node.get('/db/_design/d/_show/f')).slice(0, 2), [500, 'invalid_require_path'])
+    assert.deepEqual(errorOf(await node.get('/db/_design/d/_show/g')).slice(0, 2), [500, 'compilation_error'])
   })
 
   it('offers formats, of which the client chooses', async () => {

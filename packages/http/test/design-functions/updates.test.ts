@@ -49,6 +49,15 @@ describe('an update function', () => {
     assert.deepEqual(errorOf(await node.get('/db/x')), [404, 'not_found', 'deleted'])
   })
 
+  it('changes a local document', async () => {
+    const source = `(doc, req) => { doc = doc || { _id: req.id, n: 0 }; doc.n++; return [doc, doc.n + ""] }`
+    for (const n of ['1', '2', '3']) assert.equal((await update(source, '/_local/l')).text, n)
+    assert.deepEqual((await node.get('/db/_local/l')).json, { _id: '_local/l', _rev: '0-3', n: 3 })
+    await node.put('/db/_design/s', { shows: { f: 'doc => JSON.stringify(doc)' } })
+    const shown = await node.get('/db/_design/s/_show/f/_local/l')
+    assert.deepEqual(JSON.parse(shown.text), { _id: '_local/l', _rev: '0-3', n: 3 })
+  })
+
   it('writes a large document, and makes a large response', async () => {
     const { status, text } = await update('() => [{ _id: "l", a: new Array(5e4).fill(1) }, "x".repeat(1e5)]')
     assert.deepEqual([status, text.length], [201, 1e5])

@@ -27,7 +27,7 @@ export function respondTests(opened: () => Sandbox): void {
 
     it('may return numbers only when they get rows', async () => {
       const json = '["error","render_error","undefined response from show function"]'
-      for (const value of ['5', 'true', '() => 5']) {
+      for (const value of ['5', 'true', '() => 5', '[]']) {
         assert.deepEqual(await respond(`() => ${value}`), { kind: 'thrown', json })
       }
       for (const value of ['0', 'false']) assert.deepEqual(await responseOf(`() => ${value}`), { headers: {} })

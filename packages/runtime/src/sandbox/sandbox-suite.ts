@@ -31,6 +31,13 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         ])
       })
 
+      it('emit U+FFFD for halves of surrogate pairs, which are not valid JSON for others', async () => {
+        const source = 'doc => { emit(doc.t.slice(0, 2), { [doc.t.slice(2)]: doc.t }); emit("\\\\ud83d") }'
+        assert.deepEqual(await map(source, '{"t":"a\u{1f600}b"}'), [{ kind: 'rows', rows: [
+          { key: '"a\\ufffd"', value: '{"\\ufffdb":"a\u{1f600}b"}' }, { key: '"\\\\ud83d"', value: 'null' },
+        ] }])
+      })
+
       it('emit null for undefined, and name and message of errors', async () => {
         const source = 'doc => { emit(); emit(undefined, new TypeError("bad")); emit({a: undefined}) }'
         const outcomes = await map(source, '{}')
@@ -209,6 +216,8 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
       it('are sum, isArray, toJSON and log', async () => {
         const source = '() => { log("a"); return [sum([1, 2]), isArray([]), isArray({}), toJSON({ b: 1 })] }'
         assert.deepEqual(await call(source, '[]'), [{ kind: 'value', json: '[3,true,false,"{\\"b\\":1}"]' }])
+        const others = '() => [sum([1, , 2]), sum({ a: 1, b: 2 }), sum(), toJSON([1], null, 1)]'
+        assert.deepEqual(await call(others, '[]'), [{ kind: 'value', json: '[3,3,0,"[\\n 1\\n]"]' }])
       })
 
       it('pass what map functions log to the caller who asks for it', async () => {
@@ -277,6 +286,8 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         broken: 'exports.fail = function () {\n  throw new Error("broken")\n}',
         brokenAtOnce: 'throw new Error("broken")',
         syntax: 'exports = (',
+        throwing: 'throw "no"',
+        requiring: 'require("./none")',
         counter: 'var count = 0; exports.next = function () { return ++count }',
       } } })
       const withModules = (source: string) => ({ ...functionOf(source), modules })
@@ -300,7 +311,8 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         })
         const [atOnce] = await sandbox.call(withModules('() => require("views/lib/brokenAtOnce")'), ['[]'])
         assert.deepEqual(atOnce, {
-          kind: 'error', message: 'Error: broken', line: 1, column: 7, module: 'views/lib/brokenAtOnce',
+          kind: 'error', code: 'compilation_error', message: 'Error: broken', line: 1, column: 7,
+          module: 'views/lib/brokenAtOnce',
         })
       })
 
@@ -309,9 +321,13 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         for (const path of missing) {
           const [outcome] = await sandbox.call(withModules(`() => require(${JSON.stringify(path)})`), ['[]'])
           assert(outcome?.kind === 'error' && /has no module/.test(outcome.message), path)
+          assert.equal(outcome.code, 'invalid_require_path')
         }
-        const [outcome] = await sandbox.call(withModules('() => require("views/lib/syntax")'), ['[]'])
-        assert(outcome?.kind === 'error' && /module 'views\/lib\/syntax'/.test(outcome.message))
+        for (const name of ['syntax', 'throwing', 'requiring']) {
+          const [outcome] = await sandbox.call(withModules(`() => require("views/lib/${name}")`), ['[]'])
+          assert(outcome?.kind === 'error' && outcome.code === 'compilation_error', name)
+          assert.match(outcome.message, /odule 'views\/lib\/(syntax'|throwing' threw "no"|none')/)
+        }
       })
     })
 

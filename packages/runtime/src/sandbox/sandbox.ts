@@ -99,7 +99,14 @@ export type CallOutcome = { readonly kind: 'value'; readonly json: string } | Th
 export interface Thrown { readonly kind: 'thrown'; readonly json: string }
 
 /** The function threw an `Error`, or what it returned, emitted or threw is not JSON. */
-export interface FunctionFailure extends SourcePosition { readonly kind: 'error'; readonly message: string }
+export interface FunctionFailure extends SourcePosition {
+  readonly kind: 'error'
+  /** The error of CouchDB's API, if `require` threw the error: there is no such module, or it could not be loaded. */
+  readonly code?: RequireErrorCode
+  readonly message: string
+}
+
+export type RequireErrorCode = 'invalid_require_path' | 'compilation_error'
 
 /** Where an error occurred. The members are null when it is not known. Lines and columns count from 1. */
 export interface SourcePosition {

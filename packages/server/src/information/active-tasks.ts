@@ -19,7 +19,8 @@ export function describeCompaction(control: ControlPlane, task: CompactionTask):
 
 /** Describes the build of an index. The node that answers a client adds a design document that needs the index. */
 export function describeIndexBuild(control: ControlPlane, task: ShardIndexTask): JsonObject {
-  return describeTask(control, task, 'indexer', { index: task.index })
+  const described = describeTask(control, task, 'indexer', { index: task.index })
+  return { ...described, indexer_pid: described['pid']! }
 }
 
 /** Describes a refill. CouchDB has no such task, so the fields are those of its other tasks, and the source node. */

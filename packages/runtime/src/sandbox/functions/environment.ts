@@ -68,8 +68,9 @@ function createEnvironment(
   const ErrorClass = Error
   const texts = createTexts()
   const modules = parse(modulesText) as Record<string, unknown>
-  const load = createLoader(modules)
-  const failure = createFailures(functionName, texts)
+  const codeOf = Symbol('code')
+  const load = createLoader(modules, codeOf, texts)
+  const failure = createFailures(functionName, codeOf, texts)
   const freeze = createFreezer()
   const invoke = createInvoker()
   const written = createGlobals(scope, texts)
@@ -139,23 +140,26 @@ interface Written {
 
 /** Sets the globals that every function finds, except `require`, and returns what they will write. */
 function createGlobals(scope: Record<string, unknown>, texts: Texts): Written {
-  const { stringify } = JSON
+  const { isArray } = Array
+  const ObjectClass = Object
   const logLinesMax = 100
   const written: Written = { rows: '', rowCount: 0, logged: '', logLines: 0 }
 
   for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics']) delete scope[name]
   scope['emit'] = (key: unknown, value: unknown) => {
-    const row = `${texts.json(key)}\n${texts.json(value)}\n`
+    const row = `${texts.unicode(key)}\n${texts.unicode(value)}\n`
     written.rows += row
     written.rowCount++
   }
-  scope['sum'] = (values: readonly number[]) => {
+  scope['sum'] = (values: Readonly<Record<string, number>>) => {
     let total = 0
-    for (let index = 0; index < values.length; index++) total += values[index] as number
+    if (isArray(values)) {
+      for (let index = 0; index < values.length; index++) if (index in values) total += values[index] as number
+    } else for (const name in ObjectClass(values)) total += values[name] as number
     return total
   }
-  scope['isArray'] = Array.isArray
-  scope['toJSON'] = (value: unknown) => stringify(value)
+  scope['isArray'] = isArray
+  scope['toJSON'] = JSON.stringify
   scope['log'] = (value: unknown) => {
     if (written.logLines++ >= logLinesMax) return
     written.logged += `#${texts.json(texts.shorten(typeof value === 'string' ? value : texts.json(value)))}\n`
@@ -234,11 +238,17 @@ function createTexts(): Texts {
   }
 }
 
-/** Returns the function behind `require`: it loads the module at a path, relative to the names of a folder. */
-function createLoader(modules: Record<string, unknown>): (path: string, folder: readonly string[]) => unknown {
+/**
+ * Returns the function behind `require`: it loads the module at a path, relative to the names of a folder. Errors of
+ * loading have the code of `FunctionFailure` under `codeOf`.
+ */
+function createLoader(
+  modules: Record<string, unknown>, codeOf: symbol, { json }: Texts,
+): (path: string, folder: readonly string[]) => unknown {
   const evaluate = eval
-  const { apply } = Reflect
+  const { apply, set } = Reflect
   const { hasOwn } = Object
+  const ErrorClass = Error
   const loaded = { __proto__: null } as unknown as Record<string, { exports: unknown }>
 
   /** Returns the names of the members that lead to the module. */
@@ -263,13 +273,20 @@ function createLoader(modules: Record<string, unknown>): (path: string, folder: 
     return found
   }
 
+  function withCode(error: Error, code: string): Error {
+    set(error, codeOf, code)
+    return error
+  }
+
   return function load(path, folder) {
     const names = resolve(path, folder)
     const id = names.join('/')
     const known = loaded[id]
     if (known !== undefined) return known.exports
     const source = find(names)
-    if (typeof source !== 'string') throw new Error(`The design document has no module '${id}'.`)
+    if (typeof source !== 'string') {
+      throw withCode(new ErrorClass(`The design document has no module '${id}'.`), 'invalid_require_path')
+    }
     const module = { id, exports: {} as unknown }
     loaded[id] = module
     try {
@@ -279,14 +296,17 @@ function createLoader(modules: Record<string, unknown>): (path: string, folder: 
     } catch (error) {
       delete loaded[id]
       if (error instanceof SyntaxError) error.message += ` (in module '${id}')`
-      throw error
+      const isError = error instanceof ErrorClass
+      throw withCode(isError ? error : new ErrorClass(`Module '${id}' threw ${json(error)}`), 'compilation_error')
     }
     return module.exports
   }
 }
 
 /** Returns the function that describes a thrown value, as a line of the outcomes. */
-function createFailures(functionName: string, { json, shorten }: Texts): (thrown: unknown) => string {
+function createFailures(
+  functionName: string, codeOf: symbol, { json, shorten }: Texts,
+): (thrown: unknown) => string {
   const { stringify } = JSON
   const { apply } = Reflect
   const { exec } = RegExp.prototype
@@ -295,11 +315,12 @@ function createFailures(functionName: string, { json, shorten }: Texts): (thrown
 
   function describe(error: Error): string {
     const message = shorten(`${error.name}: ${error.message}`)
+    const code = (error as unknown as Record<symbol, unknown>)[codeOf]
     const frame = apply(exec, framePattern, [`${error.stack}`]) as RegExpExecArray | null
-    if (frame === null) return stringify({ kind: 'error', message, line: null, column: null, module: null })
+    if (frame === null) return stringify({ kind: 'error', code, message, line: null, column: null, module: null })
     const module = frame[1] === functionName ? null : (frame[1] as string).slice('module:'.length)
     const line = Number(frame[2]) - (module === null ? 0 : 1)
-    return stringify({ kind: 'error', message, line, column: Number(frame[3]), module })
+    return stringify({ kind: 'error', code, message, line, column: Number(frame[3]), module })
   }
 
   return thrown => {

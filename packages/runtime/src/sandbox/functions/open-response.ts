@@ -101,7 +101,8 @@ export class OpenResponse {
 
   /** Returns the result of a show function. As in CouchDB, 0 and false are none, and other such values an error. */
   #shown(result: unknown): unknown {
-    if (typeof result !== 'number' && typeof result !== 'boolean' && typeof result !== 'function') return result
+    const isRefused = typeof result === 'number' || typeof result === 'boolean' || typeof result === 'function'
+    if (!isRefused && !Array.isArray(result)) return result
     if (result) throw ['error', 'render_error', 'undefined response from show function']
     return undefined
   }

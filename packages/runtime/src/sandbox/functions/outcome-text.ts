@@ -55,10 +55,11 @@ function readOutcomes<Outcome>(
 
 /** A hostile function can change what `createEnvironment` writes, so that every member is checked and cut. */
 function readThrown(json: string): Thrown | FunctionFailure {
-  const { kind, json: thrown, message, line, column, module } = jsonObject(json)
+  const { kind, json: thrown, code, message, line, column, module } = jsonObject(json)
   if (kind === 'thrown' && typeof thrown === 'string') return { kind, json: thrown }
   return {
     kind: 'error',
+    ...(code === 'invalid_require_path' || code === 'compilation_error') && { code },
     message: typeof message === 'string' ? message.slice(0, failureLengthMax) : undescribed,
     line: typeof line === 'number' ? line : null,
     column: typeof column === 'number' ? column : null,
