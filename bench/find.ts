@@ -98,7 +98,7 @@ async function measureBuilds(directory: string): Promise<void> {
     clock, log, metrics: new PrometheusMetrics(), limits: { ...defaultSandboxLimits, childrenMax: 2 },
   })
   const indexer = indexersByKind({
-    javascript: new JavaScriptIndexer({ sandbox, database: 'bench', turns }),
+    javascript: new JavaScriptIndexer({ sandbox, database: 'bench', turns, clock }),
     query: new QueryIndexer({ turns, clock, machine }),
   })
   let number = 0

@@ -66,7 +66,7 @@ async function measure(name: string, definition: IndexDefinition, sandbox: Sandb
   const indexes = new ShardIndexes({
     owner: 'bench', database: 'bench',
     store, replica: changes as unknown as ChangeReplica, queue: new BuildQueue(clock), clock, turns,
-    indexer: new JavaScriptIndexer({ sandbox, database: 'bench', turns }),
+    indexer: new JavaScriptIndexer({ sandbox, database: 'bench', turns, clock }),
   })
   // The first call starts the child process.
   await sandbox.map({ database: 'bench', designDocument: '', modules: '{}', source: 'doc => {}' }, ['{}'])

@@ -13,13 +13,14 @@ const rowBytes = 512
  * which may be a slow client. While many streams are open, new ones get smaller pages: an equal share of the bytes.
  */
 export class PageBudget {
-  readonly #most: PageLimits
+  /** The limits while few streams are open. Streams that are read without pauses need no others. */
+  readonly most: PageLimits
   readonly #bytesMax: number
   #open = 0
 
   /** @param most the limits while few streams are open @param bytesMax bytes of the pages of all streams */
   constructor(most: PageLimits, bytesMax: number) {
-    this.#most = most
+    this.most = most
     this.#bytesMax = bytesMax
   }
 
@@ -35,7 +36,7 @@ export class PageBudget {
 
   #limits(): PageLimits {
     const share = this.#bytesMax / this.#open
-    const { pageRows, pageBytes } = this.#most
+    const { pageRows, pageBytes } = this.most
     return {
       pageRows: Math.min(pageRows, Math.max(least.pageRows, Math.floor(share / rowBytes))),
       pageBytes: Math.min(pageBytes, Math.max(least.pageBytes, Math.floor(share))),

@@ -11,6 +11,8 @@ const databasesMax = 10_000
 /** Suspect functions that are remembered, and the length of their texts. The first one is forgotten first. */
 const suspectsMax = 1000
 const suspectsLengthMax = 32 * 1024 * 1024
+/** Suspect functions of one database, of which the texts are compared for each call of the database. */
+const databaseSuspectsMax = 16
 /** Messages of other databases between two of those that ended a child lately, as long as these wait. */
 const trustedInRowMax = 8
 
@@ -34,7 +36,9 @@ export class CallHistory {
   readonly #quickMs: number
   readonly #databases = new Map<string, DatabaseHistory>()
   /** The functions that ended a child, with the monotonic times until which they are suspect, in their order. */
-  #suspects: Suspect[] = []
+  #suspects: readonly Suspect[] = []
+  /** Whether `forgetSuspects` has something to report. */
+  #hasForgotten = false
   #trustedInRow = 0
 
   /** @param quickMs longest time of a message, in milliseconds, that counts as quick */
@@ -56,21 +60,37 @@ export class CallHistory {
 
   /** Call this when a function was the cause for which a child ended. */
   endedChildBy(called: SandboxFunction): void {
-    const now = this.#clock.monotonic()
-    const others = this.#suspects.filter(({ called: other, until }) => now < until && !isSame(other, called))
-    this.#suspects = [...others, { called, until: now + distrustMs }]
+    const others = this.#suspects.filter(({ called: other }) => !isSame(other, called))
+    this.#suspects = [...others, { called, until: this.#clock.monotonic() + distrustMs }]
+    const ofDatabase = this.#suspects.filter(({ called: { database } }) => database === called.database)
+    if (ofDatabase.length > databaseSuspectsMax) this.#forget(suspect => suspect === ofDatabase[0])
     let length = this.#suspects.reduce((sum, { called: suspect }) => sum + lengthOf(suspect), 0)
     while (this.#suspects.length > suspectsMax || length > suspectsLengthMax) {
-      length -= lengthOf(this.#suspects.shift()!.called)
+      const [first] = this.#suspects
+      length -= lengthOf(first!.called)
+      this.#forget(suspect => suspect === first)
     }
+  }
+
+  /** Forgets the suspects whose time is up. Returns true if any were forgotten since the last call. */
+  forgetSuspects(): boolean {
+    const now = this.#clock.monotonic()
+    this.#forget(({ until }) => now >= until)
+    const hasForgotten = this.#hasForgotten
+    this.#hasForgotten = false
+    return hasForgotten
+  }
+
+  #forget(isForgotten: (suspect: Suspect) => boolean): void {
+    const left = this.#suspects.filter(suspect => !isForgotten(suspect))
+    this.#hasForgotten ||= left.length < this.#suspects.length
+    this.#suspects = left
   }
 
   /** Returns `suspect` if the function was the cause for which a child ended lately. */
   laneOf(called: SandboxFunction): Lane {
     if (!this.#isDistrusted(called.database)) return 'ordinary'
-    const now = this.#clock.monotonic()
-    return this.#suspects.some(({ called: other, until }) => now < until && isSame(other, called))
-      ? 'suspect' : 'ordinary'
+    return this.#suspects.some(({ called: other }) => isSame(other, called)) ? 'suspect' : 'ordinary'
   }
 
   /** Returns true when the last message of the database was quick and it did not end a child before. */
@@ -117,5 +137,6 @@ function lengthOf({ source, modules }: SandboxFunction): number {
 
 /** Compares the texts, since sources and modules may have megabytes, and a hash would read all of them each time. */
 export function isSame(one: SandboxFunction, other: SandboxFunction): boolean {
-  return one.database === other.database && one.source === other.source && one.modules === other.modules
+  return one.database === other.database && one.designDocument === other.designDocument
+    && one.source === other.source && one.modules === other.modules
 }

@@ -1,5 +1,6 @@
 import { isSame, type Lane } from './call-history.ts'
 import type { ChildCall } from './child/sandbox-child.ts'
+import { HeldTexts } from './held-texts.ts'
 import { SandboxError, type SandboxFunction, type SandboxLimits } from './sandbox.ts'
 
 /** What one message to a child may contain. A single call may exceed `messageBytesMax`. */
@@ -9,9 +10,10 @@ const messageBytesMax = 1024 * 1024
 
 /** The share of the bytes that is left to databases whose calls are quick, and that calls of suspects may use. */
 const bytesShare = 4
+/** The share of the bytes that calls of suspects of one database may use. */
+const databaseBytesShare = 2 * bytesShare
 
 export interface PendingCall extends ChildCall {
-  readonly bytes: number
   /** Set by the queue. */
   lane: Lane
   /** True when the child that ran the call ended. The call then runs once more, as the only call of a message. */
@@ -24,9 +26,9 @@ export interface PendingCall extends ChildCall {
 interface LaneCalls {
   /** The waiting calls by database, each with one at least. The database whose turn is next comes first. */
   readonly waiting: Map<string, PendingCall[]>
-  /** The number of calls by database that wait or run. */
-  readonly counts: Map<string, number>
-  /** Bytes of all calls that wait or run. */
+  /** The calls that wait or run, by database, and the bytes of their items. */
+  readonly totals: Map<string, { readonly calls: number; readonly bytes: number }>
+  /** Bytes of the items of all calls that wait or run. */
   bytes: number
 }
 
@@ -34,9 +36,10 @@ interface LaneCalls {
 export class CallQueue {
   readonly #limits: SandboxLimits
   readonly #lanes: Readonly<Record<Lane, LaneCalls>> = {
-    ordinary: { waiting: new Map(), counts: new Map(), bytes: 0 },
-    suspect: { waiting: new Map(), counts: new Map(), bytes: 0 },
+    ordinary: { waiting: new Map(), totals: new Map(), bytes: 0 },
+    suspect: { waiting: new Map(), totals: new Map(), bytes: 0 },
   }
+  readonly #texts = new HeldTexts()
 
   constructor(limits: SandboxLimits) {
     this.#limits = limits
@@ -59,22 +62,25 @@ export class CallQueue {
    */
   add(call: PendingCall, isQuick: boolean): void {
     const { waitingBytesMax } = this.#limits
-    const bytes = this.#lanes.ordinary.bytes + this.#lanes.suspect.bytes
-    checkBytes(call, bytes, waitingBytesMax * (isQuick || bytes === 0 ? 1 : 1 - 1 / bytesShare))
-    this.#checkLane(call, call.lane)
+    const bytes = this.#lanes.ordinary.bytes + this.#lanes.suspect.bytes + this.#texts.length
+    const added = call.items.length + this.#texts.added(call.called)
+    checkBytes(added, bytes, waitingBytesMax * (isQuick || bytes === 0 ? 1 : 1 - 1 / bytesShare))
+    this.#checkCount(call, call.lane)
+    if (call.lane === 'suspect') this.#checkSuspectBytes(call)
+    this.#texts.add(call.called)
     this.#count(call, 1)
     this.#queueOf(call).push(call)
   }
 
   /**
-   * Makes the waiting calls of a function those of a suspect one.
+   * Makes the waiting calls of a function those of a suspect one. Their bytes have room already.
    *
-   * @param refuse receives the calls for which that lane has no room; they wait no more, and their room is released
+   * @param refuse receives the calls that are too many for that lane; they wait no more, and their room is released
    */
   suspect(called: SandboxFunction, refuse: (call: PendingCall, error: SandboxError) => void): void {
     for (const call of this.#takeLikes(called)) {
       try {
-        this.#checkLane(call, 'suspect')
+        this.#checkCount(call, 'suspect')
       } catch (error) {
         this.settle(call)
         refuse(call, error as SandboxError)
@@ -87,12 +93,9 @@ export class CallQueue {
 
   /** Moves the calls of suspect functions that have become ordinary meanwhile. */
   release(laneOf: (called: SandboxFunction) => Lane): void {
-    const { waiting } = this.#lanes.suspect
-    for (const [database, calls] of waiting) {
-      if (laneOf(calls[0]!.called) === 'suspect') continue
-      waiting.delete(database)
-      for (const call of calls) {
-        this.#move(call, laneOf(call.called))
+    for (const calls of this.#lanes.suspect.waiting.values()) {
+      for (const call of this.#takeWaiting('suspect', calls, ({ called }) => laneOf(called) === 'ordinary')) {
+        this.#move(call, 'ordinary')
         this.#queueOf(call).push(call)
       }
     }
@@ -125,7 +128,7 @@ export class CallQueue {
     let bytes = 0
     for (const call of calls) {
       items += call.count
-      bytes += call.bytes
+      bytes += call.items.length
       const isLast = isAlone(call)
       const isTooMuch = end >= messageCallsMax || items > messageItemsMax || bytes > messageBytesMax || isLast
       if (end > 0 && isTooMuch) break
@@ -150,28 +153,45 @@ export class CallQueue {
   /** Releases the room of a call that was taken and has its outcome. */
   settle(call: PendingCall): void {
     this.#count(call, -1)
+    this.#texts.remove(call.called)
   }
 
   /** @throws SandboxError `overloaded` */
-  #checkLane(call: PendingCall, lane: Lane): void {
-    const { databaseCallsMax, waitingBytesMax } = this.#limits
-    const { counts, bytes } = this.#lanes[lane]
-    const count = counts.get(call.called.database) ?? 0
-    if (count >= databaseCallsMax) {
-      throw new SandboxError('overloaded', `${count} calls of functions of this database wait; the limit is ${
-        databaseCallsMax}`)
-    }
-    if (lane === 'suspect' && bytes > 0) checkBytes(call, bytes, waitingBytesMax / bytesShare)
+  #checkCount({ called: { database } }: PendingCall, lane: Lane): void {
+    const { databaseCallsMax } = this.#limits
+    const { calls = 0 } = this.#lanes[lane].totals.get(database) ?? {}
+    if (calls < databaseCallsMax) return
+    throw new SandboxError('overloaded', `${calls} calls of functions of this database wait; the limit is ${
+      databaseCallsMax}`)
+  }
+
+  /** One call of each database is always accepted, so that no database keeps the others from theirs. */
+  #checkSuspectBytes({ called: { database }, items }: PendingCall): void {
+    const { waitingBytesMax } = this.#limits
+    const { totals, bytes } = this.#lanes.suspect
+    const ofDatabase = totals.get(database)
+    if (ofDatabase === undefined) return
+    checkBytes(items.length, bytes, waitingBytesMax / bytesShare)
+    checkBytes(items.length, ofDatabase.bytes, waitingBytesMax / databaseBytesShare)
   }
 
   /** Takes the waiting ordinary calls of a function out of the queue. */
   #takeLikes(called: SandboxFunction): PendingCall[] {
-    const { waiting } = this.#lanes.ordinary
-    const calls = waiting.get(called.database) ?? []
-    const others = calls.filter(call => !isSame(call.called, called))
-    if (others.length > 0) waiting.set(called.database, others)
-    else waiting.delete(called.database)
-    return calls.filter(call => isSame(call.called, called))
+    const calls = this.#lanes.ordinary.waiting.get(called.database) ?? []
+    return this.#takeWaiting('ordinary', calls, call => isSame(call.called, called))
+  }
+
+  /** Takes some of the waiting calls of a database out of the queue. */
+  #takeWaiting(lane: Lane, calls: PendingCall[], isTaken: (call: PendingCall) => boolean): PendingCall[] {
+    const taken: PendingCall[] = []
+    const left: PendingCall[] = []
+    for (const call of calls) (isTaken(call) ? taken : left).push(call)
+    if (taken.length === 0) return taken
+    const { waiting } = this.#lanes[lane]
+    const { database } = taken[0]!.called
+    if (left.length > 0) waiting.set(database, left)
+    else waiting.delete(database)
+    return taken
   }
 
   #move(call: PendingCall, lane: Lane): void {
@@ -181,12 +201,12 @@ export class CallQueue {
     this.#count(call, 1)
   }
 
-  #count({ called: { database }, lane, bytes }: PendingCall, change: 1 | -1): void {
-    const calls = this.#lanes[lane]
-    const count = (calls.counts.get(database) ?? 0) + change
-    if (count === 0) calls.counts.delete(database)
-    else calls.counts.set(database, count)
-    calls.bytes += change * bytes
+  #count({ called: { database }, lane, items }: PendingCall, change: 1 | -1): void {
+    const { totals } = this.#lanes[lane]
+    const { calls, bytes } = totals.get(database) ?? { calls: 0, bytes: 0 }
+    if (calls + change === 0) totals.delete(database)
+    else totals.set(database, { calls: calls + change, bytes: bytes + change * items.length })
+    this.#lanes[lane].bytes += change * items.length
   }
 
   /** Returns the queue of the call's lane and database. */
@@ -198,8 +218,9 @@ export class CallQueue {
   }
 }
 
-function checkBytes({ bytes }: PendingCall, waiting: number, max: number): void {
-  if (waiting + bytes <= max) return
+/** @param added the bytes of a call @throws SandboxError `overloaded` */
+function checkBytes(added: number, waiting: number, max: number): void {
+  if (waiting + added <= max) return
   throw new SandboxError('overloaded', `Calls of functions with ${waiting} bytes wait; this one has ${
-    bytes}, and the limit is ${max}`)
+    added}, and the limit is ${max}`)
 }

@@ -5,6 +5,7 @@ import { CallHistory, type Lane } from './call-history.ts'
 import { CallQueue, type PendingCall } from './call-queue.ts'
 import { exceededLimit, type ChildMoment } from './child-limits.ts'
 import { shortMessage } from './failure-text.ts'
+import { anticipationMs, FairTurns } from './fair-turns.ts'
 import { SandboxChild, type ChildEnd, type ChildReply } from './child/sandbox-child.ts'
 import type { CallKind, CallReply, LoadFailure } from './child/messages.ts'
 import type { ItemsKind } from './functions/environment.ts'
@@ -62,8 +63,9 @@ interface PoolChild {
  * whose messages are quick, the pool gets one child more, and the databases that are not quick leave one child to the
  * others from then on.
  *
- * Calls of suspect functions, which were the cause for which a child ended lately, run one message at a time, in one
- * child more. So a function that does not end delays other calls only when it is called for the first time in a minute.
+ * Calls of suspect functions, which were the cause for which a child ended lately, run one at a time, in one child
+ * more, and their databases share its time. So a function that does not end delays other calls only when it is called
+ * for the first time in a minute.
  */
 export class IsolateSandbox implements Sandbox {
   readonly #options: IsolateSandboxOptions
@@ -72,6 +74,10 @@ export class IsolateSandbox implements Sandbox {
   readonly #metrics: ReturnType<typeof childMetrics>
   readonly #functionLog: FunctionLog
   readonly #history: CallHistory
+  /** The turns of databases with suspect calls. */
+  readonly #suspectTurns = new FairTurns()
+  /** Ends the wait for the database whose turn would be next. */
+  #anticipation: Timer | undefined
   /** True when the pool has one child more, so that databases with quick messages find a child. */
   #hasReserve = false
   #dispatchPlanned = false
@@ -128,6 +134,7 @@ export class IsolateSandbox implements Sandbox {
   /** Ends all children. Calls that wait or run reject with `closed`. */
   close(): void {
     this.#idleTimer?.cancel()
+    this.#anticipation?.cancel()
     this.#refuse(new SandboxError('closed', 'The sandbox is closed'))
     for (const member of this.#children) this.#kill(member, 'closed')
   }
@@ -148,10 +155,9 @@ export class IsolateSandbox implements Sandbox {
   #add(called: SandboxFunction, kind: CallKind, count: number, items: Buffer): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#refusal !== undefined) throw this.#refusal
-      const bytes = items.length + called.source.length + called.modules.length
       const isQuick = this.#history.isQuick(called.database)
       const lane = this.#history.laneOf(called)
-      this.#queue.add({ called, kind, count, items, bytes, lane, retried: false, resolve, reject }, isQuick)
+      this.#queue.add({ called, kind, count, items, lane, retried: false, resolve, reject }, isQuick)
       this.#planDispatch()
     })
   }
@@ -181,7 +187,7 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #dispatch(): void {
-    this.#queue.release(called => this.#history.laneOf(called))
+    if (this.#history.forgetSuspects()) this.#queue.release(called => this.#history.laneOf(called))
     const share = Math.max(1, Math.floor(this.#options.limits.childrenMax / 2))
     const databases = this.#history.inOrder(this.#queue.databases('ordinary'))
     this.#hasReserve ||= this.#areAllSlow()
@@ -189,9 +195,19 @@ export class IsolateSandbox implements Sandbox {
     for (const database of databases) {
       for (let used = this.#usedBy(database); used < share && this.#sendNext('ordinary', database); used++);
     }
-    const [database] = this.#queue.databases('suspect')
-    if (database !== undefined) this.#sendNext('suspect', database)
+    this.#sendSuspect()
     this.#metrics.waiting.set(this.#queue.waiting)
+  }
+
+  #sendSuspect(): void {
+    const { clock } = this.#options
+    const databases = this.#queue.databases('suspect')
+    const next = this.#suspectTurns.next(databases, clock.monotonic())
+    if (next !== undefined) this.#sendNext('suspect', next)
+    else if (databases.length > 0) {
+      this.#anticipation?.cancel()
+      this.#anticipation = clock.setTimer(anticipationMs, () => this.#planDispatch())
+    }
   }
 
   /** Sends the next message of a database. Returns false when no call of it waits, or no child can take it now. */
@@ -205,8 +221,10 @@ export class IsolateSandbox implements Sandbox {
       return false
     }
     if (lane === 'ordinary') this.#history.sent(database)
+    else this.#suspectTurns.began(database)
     // A function that does not end usually does so in its first call, which then ends the child of no other call.
-    const isAlone = ({ called, retried }: PendingCall): boolean => retried || !idle.child.hasCalled(called)
+    const isAlone = ({ called, retried }: PendingCall): boolean =>
+      retried || lane === 'suspect' || !idle.child.hasCalled(called)
     this.#change(idle, 'busy', this.#queue.take(lane, database, isAlone))
     idle.child.send(idle.calls)
     return true
@@ -297,8 +315,10 @@ export class IsolateSandbox implements Sandbox {
     if (member.state !== 'busy') return
     const { calls, since } = member
     if (replies.length !== calls.length) return this.#kill(member, 'crashed')
-    const { database } = calls[0]!.called
-    this.#history.answered(database, this.#options.clock.monotonic() - since)
+    const { called: { database }, lane } = calls[0]!
+    const now = this.#options.clock.monotonic()
+    this.#history.answered(database, now - since)
+    if (lane === 'suspect') this.#suspectTurns.used(database, now - since, now)
     this.#change(member, 'idle', [])
     this.#putBack(calls.filter((call, index) => replies[index]?.reply.status === 'postponed'))
     for (const [index, call] of calls.entries()) {
@@ -330,7 +350,11 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #ended(member: PoolChild, end: ChildEnd): void {
-    const { state, calls } = member
+    const { state, calls, since } = member
+    if (calls[0]?.lane === 'suspect') {
+      const now = this.#options.clock.monotonic()
+      this.#suspectTurns.used(calls[0].called.database, now - since, now)
+    }
     this.#children.delete(member)
     this.#metrics.children.set(this.#children.size)
     if (end !== 'closed') this.#report(member, end)

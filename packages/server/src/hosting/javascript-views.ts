@@ -1,7 +1,7 @@
 import type { ViewParts } from '@sectional/cluster'
 import { RepeatedLines, type Runtime } from '@sectional/runtime'
 import {
-  indexersByKind, JavaScriptIndexer, QueryIndexer, tryView, viewReduceAgain, type Indexer, type JavaScriptParts,
+  indexersByKind, JavaScriptIndexer, QueryIndexer, tryView, viewReduceAgain, type Indexer, type MapParts,
   type ReduceLimit,
 } from '@sectional/shard'
 
@@ -25,14 +25,14 @@ export function javascriptViews(
     lines.warn('reduce overflow', { index, reason }, 'the result of a reduce function does not shrink')
   const onReduceFailure = (index: string, reason: string): void =>
     lines.warn('reduce failure', { index, reason }, 'a reduce function failed; the value of its group is null')
-  const partsOf = (database: string): JavaScriptParts =>
-    ({ sandbox, database, turns, onReduceOverflow, onReduceFailure, ...(reduceLimit && { reduceLimit }) })
+  const partsOf = (database: string): MapParts =>
+    ({ sandbox, database, turns, clock, onReduceOverflow, onReduceFailure, ...(reduceLimit && { reduceLimit }) })
   return {
     indexerOf: incarnation => indexersByKind({
       javascript: new JavaScriptIndexer(partsOf(incarnation)), query: new QueryIndexer({ turns, clock, machine }),
     }),
     reduceAgain: ({ incarnation }, definition) => viewReduceAgain(partsOf(incarnation), definition),
     tryView: ({ incarnation }, definition, documents, signal) =>
-      tryView({ ...partsOf(incarnation), clock }, definition, documents, signal),
+      tryView(partsOf(incarnation), definition, documents, signal),
   }
 }

@@ -53,6 +53,8 @@ export interface RequestedBuild {
   readonly changes: number
   /** Whether the last build of this index was slow, or failed. */
   readonly wasSlow: boolean
+  /** Whether the build has had a turn and continues. It is not refused then, however many builds wait. */
+  readonly continues?: boolean
 }
 
 /** The turn of one build. */
@@ -142,11 +144,12 @@ export class BuildQueue {
    * @param signal ends the waits; their promises then resolve as if the build could run
    * @throws ReplicaError `overloaded`, synchronously
    */
-  enter(signal: AbortSignal, { group: name, changes, wasSlow }: RequestedBuild): Promise<BuildTurn> {
+  enter(signal: AbortSignal, build: RequestedBuild): Promise<BuildTurn> {
+    const { group: name, changes, wasSlow, continues = false } = build
     const { shortChangesMax, waitingMax } = this.#limits
     const lane = wasSlow ? this.#slow : changes <= shortChangesMax ? this.#short : this.#normal
     const beginsNow = lane.running < lane.runningMax && this.#mayBegin(lane)
-    if (!beginsNow && this.waiting >= waitingMax) {
+    if (!beginsNow && !continues && this.waiting >= waitingMax) {
       throw new ReplicaError('overloaded', `${waitingMax} builds of indexes wait already`)
     }
     const group = this.#groups.get(name) ?? { name, builds: 0, turnSince: undefined, isTurnOver: true }

@@ -83,14 +83,14 @@ export class IndexBuild {
     this.#adopt(history)
     this.#through = Math.max(this.#through, sequence)
     if (this.#work !== undefined || this.#content.sequence >= this.#through) return
-    this.#work = this.#build(this.#enter())
+    this.#work = this.#build(this.#enter(false))
   }
 
-  /** @throws ReplicaError `overloaded`, synchronously */
-  #enter(): Promise<BuildTurn> {
+  /** @throws ReplicaError `overloaded`, synchronously, unless the build continues */
+  #enter(continues: boolean): Promise<BuildTurn> {
     const changes = this.#through - this.#content.readSequence
     const group = `${this.#parts.database} ${indexId(this.definition)}`
-    return this.#parts.queue.enter(this.#ended.signal, { group, changes, wasSlow: this.#wasSlow })
+    return this.#parts.queue.enter(this.#ended.signal, { group, changes, wasSlow: this.#wasSlow, continues })
   }
 
   /** Ends the build. Calls that wait for it fail. Resolves when the build makes no calls any more. */
@@ -108,7 +108,9 @@ export class IndexBuild {
       // Changes that came meanwhile are read in another turn, so that a build which is extended again and again does
       // not keep the other shards of the view from theirs.
       let next: Promise<BuildTurn> | undefined = entered
-      for (; next !== undefined; next = this.#isBehind ? this.#enter() : undefined) await this.#readInTurn(await next)
+      for (; next !== undefined; next = this.#isBehind ? this.#enter(true) : undefined) {
+        await this.#readInTurn(await next)
+      }
     } catch (error) {
       failure = toReplicaError(error)
       this.#wasSlow = true

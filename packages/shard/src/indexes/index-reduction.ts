@@ -1,10 +1,10 @@
-import type { IndexDefinition, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
+import type { IndexDefinition, PageLimits, ReducedGroup, ReduceIndexRequest } from '@sectional/core'
 import { compareUtf8 } from '@sectional/core'
 import { firstPlace, groupRange, keyRange, placeRange, type PlaceRange, placesEnd } from './index-keys.ts'
 import type { IndexSnapshot } from './index-snapshot.ts'
 import type { Indexer } from './indexer.ts'
 import type { KnownGroups } from './reduction-cache.ts'
-import { rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
+import { rowBytes, rowPages, rowPlace, type RowReader, type StoredRow } from './row-reader.ts'
 import { indexedRow, RowValues } from './row-values.ts'
 
 /** The number of groups that are reduced together, and of a page. */
@@ -27,10 +27,11 @@ interface FoundGroup {
  *
  * @param known the groups of the same level and the state of the snapshot that need not be read
  * @param check throws when the call has ended
+ * @param limits a page ends with the group whose row reaches the bytes
  */
 export async function* reduceIndex(
   snapshot: Pick<IndexSnapshot, 'rows'>, definition: IndexDefinition, indexer: Indexer, request: ReduceIndexRequest,
-  known: KnownGroups, check: () => void,
+  known: KnownGroups, check: () => void, { pageRows, pageBytes }: PageLimits = rowPages,
 ): AsyncGenerator<readonly ReducedGroup[]> {
   const reader = snapshot.rows(check)
   const values = new RowValues(indexer, definition)
@@ -49,13 +50,16 @@ export async function* reduceIndex(
     return groups.map(({ range, group }, at) => ({ kind: 'group', range, group, value: encoded[at]! }))
   }
   let groups: FoundGroup[] = []
+  let bytes = 0
   const prefixOf = (key: string, level: number): string => indexer.groupOf(key, level, definition)
   for await (const group of findGroups(reader, prefixOf, request, known)) {
     check()
     groups.push(group)
-    if (groups.length < pageGroups) continue
+    bytes += group.known?.length ?? rowBytes(group.row!)
+    if (groups.length < Math.min(pageGroups, pageRows) && bytes < pageBytes) continue
     yield await reduced(groups)
     groups = []
+    bytes = 0
   }
   if (groups.length > 0) yield await reduced(groups)
 }

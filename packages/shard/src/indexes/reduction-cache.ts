@@ -4,7 +4,7 @@ import { type CachedParts, NodePartCache } from './part-cache.ts'
 
 /** Bytes of memory of all results of a node. */
 const reductionCacheBytesMax = 16 * 1024 * 1024
-/** Results with more groups, and requests with more ranges, are not kept. */
+/** Results with more groups, or more bytes than a page may have, and requests with more ranges are not kept. */
 const groupsMax = 1000
 const rangesMax = 16
 /** Milliseconds for which groups are read ahead. The call that waits for the first page has a time limit. */
@@ -39,8 +39,11 @@ interface LevelGroups { readonly byPlace: Map<string, KnownGroup>; bytes: number
 export class ReductionCache {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #results: CachedParts
-  /** The reductions that are being read, by key. Each resolves at its end, and does not reject. */
-  readonly #running = new Map<string, Promise<void>>()
+  /**
+   * The reductions that are being read, by key. Each resolves to true at its end, and to false when its result is too
+   * large or not there soon. They do not reject.
+   */
+  readonly #running = new Map<string, Promise<boolean>>()
   /** The request for which a key was made last, and its text: all shards of a node get the same request. */
   #lastRequest: ReduceIndexRequest | undefined
   #lastText: string | undefined
@@ -57,21 +60,25 @@ export class ReductionCache {
   }
 
   /**
-   * Returns the groups of a reduction. Calls for a result that another call is reading wait for it.
+   * Returns the groups of a reduction. A call for a result that another call is reading waits for it; when the result
+   * is too large to be kept, or is not there soon, it reads by itself.
    *
    * @param read begins the reduction; its pages have no head
+   * @param pageBytes bytes of groups that are read ahead
    * @param isFailure whether a group describes a failure. A result with one is not kept
    */
   async* open(
     version: string, request: ReduceIndexRequest, read: () => AsyncIterable<readonly ReducedGroup[]>,
-    isFailure: (group: ReducedGroup) => boolean = () => false,
+    pageBytes: number, isFailure: (group: ReducedGroup) => boolean = () => false,
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const key = this.#keyOf(version, request)
     if (key === undefined) return yield* read()
-    for (let running = this.#running.get(key); running !== undefined; running = this.#running.get(key)) await running
+    for (let running = this.#running.get(key); running !== undefined; running = this.#running.get(key)) {
+      if (!await running) return yield* read()
+    }
     const known = this.#results.get(key) as readonly ReducedGroup[] | undefined
     if (known !== undefined) yield known
-    else yield* this.#keep(key, read(), isFailure)
+    else yield* this.#keep(key, read(), pageBytes, isFailure)
   }
 
   /**
@@ -101,33 +108,46 @@ export class ReductionCache {
     return this.#lastText && `${version} ${this.#lastText}`
   }
 
-  /** Reads groups ahead before it returns the first one, so that nobody waits for a slow reader. */
+  /**
+   * Reads groups ahead before it returns the first one, so that nobody waits for a slow reader. A result that turns out
+   * to be too large is returned page by page.
+   */
   async* #keep(
-    key: string, pages: AsyncIterable<readonly ReducedGroup[]>, isFailure: (group: ReducedGroup) => boolean,
+    key: string, pages: AsyncIterable<readonly ReducedGroup[]>, pageBytes: number,
+    isFailure: (group: ReducedGroup) => boolean,
   ): AsyncGenerator<readonly ReducedGroup[]> {
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve } = Promise.withResolvers<boolean>()
     this.#running.set(key, promise)
-    const end = (): void => {
+    const end = (isRead: boolean): void => {
       if (this.#running.get(key) === promise) this.#running.delete(key)
-      resolve()
+      resolve(isRead)
     }
     const until = this.#clock.monotonic() + readAheadMs
-    const groups: ReducedGroup[] = []
+    let groups: ReducedGroup[] = []
+    let bytes = 0
+    let isKept = true
     let isAhead = true
     try {
       for await (const page of pages) {
-        if (groups.length <= groupsMax) groups.push(...page)
+        if (isKept) {
+          groups.push(...page)
+          bytes += page.reduce((sum, { group, value }) => sum + group.length + value.length, 0)
+        }
+        const isTooMuch = isKept && (groups.length > groupsMax || bytes > pageBytes)
         if (!isAhead) yield page
-        else if (groups.length > groupsMax || this.#clock.monotonic() >= until) {
+        else if (isTooMuch || this.#clock.monotonic() >= until) {
           isAhead = false
-          end()
+          end(false)
           yield [...groups]
         }
+        if (!isTooMuch) continue
+        isKept = false
+        groups = []
       }
     } finally {
-      end()
+      end(true)
     }
-    if (groups.length <= groupsMax && !groups.some(isFailure)) {
+    if (isKept && !groups.some(isFailure)) {
       this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
     }
     if (isAhead && groups.length > 0) yield groups

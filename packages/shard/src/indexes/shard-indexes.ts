@@ -1,7 +1,7 @@
 import type {
   BuildIndexReply, BuildIndexRequest, CallContext, ChangeReplica, FindRequest, FindRow, ImmediateIndexReads,
-  IndexDefinition, IndexHead, IndexInfo, IndexRead, IndexReplica, IndexRow, ReducedGroup, ReduceIndexRequest,
-  ReplicaCheckpoint, RequiredSequence, RowsOfKey, ScanIndexRequest,
+  IndexDefinition, IndexHead, IndexInfo, IndexRead, IndexReplica, IndexRow, PageLimits, ReducedGroup,
+  ReduceIndexRequest, ReplicaCheckpoint, RequiredSequence, RowsOfKey, ScanIndexRequest,
 } from '@sectional/core'
 import { indexId, newestPosition, ReplicaError } from '@sectional/core'
 import type { Clock, Turns } from '@sectional/runtime'
@@ -110,11 +110,12 @@ export class ShardIndexes implements IndexReplica {
     request: ReduceIndexRequest, context: CallContext,
   ): AsyncGenerator<readonly (IndexHead | ReducedGroup)[]> {
     const opened = await this.#open(request, context)
+    const { store } = this.#parts
     const { definition, snapshot } = opened
     const head: IndexHead = { kind: 'head', ...indexState(snapshot.state), rowsBefore: 0 }
     yield* this.#pages(opened, context, check => {
       if (definition.reduce === null) throw new ReplicaError('protocol', 'the index has no reduce function')
-      return withHead(head, this.#groups(opened, request, check))
+      return store.scanPages.hold(limits => withHead(head, this.#groups(opened, request, check, limits)))
     })
   }
 
@@ -156,14 +157,14 @@ export class ShardIndexes implements IndexReplica {
   }
 
   #groups(
-    { definition, snapshot }: OpenedIndex, request: ReduceIndexRequest, check: () => void,
+    { definition, snapshot }: OpenedIndex, request: ReduceIndexRequest, check: () => void, limits: PageLimits,
   ): AsyncGenerator<readonly ReducedGroup[]> {
     const { store: { reductions }, indexer } = this.#parts
     const { version } = snapshot.state
     const known = reductions.groupsOf(version, request.groupLevel)
     return reductions.open(
-      version, request, () => reduceIndex(snapshot, definition, indexer, request, known, check),
-      ({ value }) => indexer.isFailure?.(definition, value) ?? false)
+      version, request, () => reduceIndex(snapshot, definition, indexer, request, known, check, limits),
+      limits.pageBytes, ({ value }) => indexer.isFailure?.(definition, value) ?? false)
   }
 
   async indexInfo(index: string, context: CallContext): Promise<IndexInfo> {

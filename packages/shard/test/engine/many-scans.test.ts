@@ -32,6 +32,10 @@ describe('many open scans', () => {
       const first = await open(replicas[0]!)
       for (let count = 1; count < scansMax; count++) await open(replicas[count % 2]!)
       expect([first, await open(replicas[0]!), await open(replicas[1]!)]).to.deep.equal([9, 3, 3])
+      const build = replicas[0]!.scanChanges(
+        { since: 0, descending: false, body: true, locals: false, purges: true }, context)
+      expect((await build.next()).value).to.have.length(first)
+      await build.return(undefined)
       for (const scan of scans.splice(0)) await scan.return(undefined)
       expect(await open(replicas[1]!)).to.equal(first)
       await host.close()

@@ -34,6 +34,14 @@ describe('the queue of builds', () => {
     return queue.enter(ended, { group: `group ${groups++}`, ...build })
   }
 
+  it('refuses builds when too many wait, except one that continues', () => {
+    request(12)
+    expect(queue.waiting).to.equal(10)
+    expect(() => enter(signal, many)).to.throw('10 builds of indexes wait already')
+    request(1, { ...many, continues: true })
+    expect(queue.waiting).to.equal(11)
+  })
+
   it('lets others begin in place of builds that make no progress', async () => {
     const stuck = request(2)
     const others = request(1)

@@ -5,6 +5,8 @@ import { readAheadMs, ReductionCache } from '../../src/indexes/reduction-cache.t
 
 const request: ReduceIndexRequest = { index: 'x', through: 0, ranges: [{}], descending: false, groupLevel: 1 }
 
+const pageBytes = 64 * 1024
+
 function groups(count: number): readonly ReducedGroup[] {
   return Array.from({ length: count }, (_, at) =>
     ({ kind: 'group', range: 0, group: String(at), value: Buffer.from(String(at)) }))
@@ -26,7 +28,7 @@ describe('kept reductions', () => {
 
   it('belong to one version and one request', async () => {
     const cache = new ReductionCache(clock)
-    await collect(cache.open('1', request, () => inPages(groups(3), 2)))
+    await collect(cache.open('1', request, () => inPages(groups(3), 2), pageBytes))
     expect(cache.get('1', request)).to.deep.equal(groups(3))
     expect(cache.get('2', request)).to.equal(undefined)
     const others: readonly Partial<ReduceIndexRequest>[] = [
@@ -45,7 +47,7 @@ describe('kept reductions', () => {
       await gate.promise
       yield groups(3)
     }
-    const results = [1, 2, 3].map(() => collect(cache.open('1', request, read)))
+    const results = [1, 2, 3].map(() => collect(cache.open('1', request, read, pageBytes)))
     gate.resolve()
     expect(await Promise.all(results)).to.deep.equal([groups(3), groups(3), groups(3)])
     expect(reads).to.equal(1)
@@ -57,16 +59,16 @@ describe('kept reductions', () => {
     const failing = collect(cache.open('1', request, async function* () {
       await gate.promise
       throw new Error('failed')
-    }))
-    const next = collect(cache.open('1', request, () => inPages(groups(2), 2)))
+    }, pageBytes))
+    const next = collect(cache.open('1', request, () => inPages(groups(2), 2), pageBytes))
     gate.resolve()
     expect(await failing.catch((error: unknown) => String(error))).to.equal('Error: failed')
     expect(await next).to.deep.equal(groups(2))
-    const long = cache.open('2', request, () => inPages(groups(3000), 32))
+    const long = cache.open('2', request, () => inPages(groups(3000), 32), pageBytes)
     await long.next()
     await long.return(undefined)
     expect(cache.get('2', request)).to.equal(undefined)
-    expect(await collect(cache.open('2', request, () => inPages(groups(2), 2)))).to.deep.equal(groups(2))
+    expect(await collect(cache.open('2', request, () => inPages(groups(2), 2), pageBytes))).to.deep.equal(groups(2))
   })
 
   it('are kept at their end when reading them takes long, but the first groups come after a second', async () => {
@@ -77,11 +79,11 @@ describe('kept reductions', () => {
         yield page
       }
     }
-    const opened = cache.open('1', request, read)
+    const opened = cache.open('1', request, read, pageBytes)
     const first = await opened.next()
     expect(first.value).to.deep.equal(groups(40))
     expect(clock.monotonic()).to.equal(readAheadMs)
-    const others = collect(cache.open('1', request, () => inPages(groups(100), 100)))
+    const others = collect(cache.open('1', request, () => inPages(groups(100), 100), pageBytes))
     expect(await others).to.deep.equal(groups(100))
     expect([...groups(40), ...await collect(opened)]).to.deep.equal(groups(100))
     expect(cache.get('1', request)).to.deep.equal(groups(100))
@@ -89,23 +91,57 @@ describe('kept reductions', () => {
 
   it('are not kept when they are long, and do not wait for a reader that is slow', async () => {
     const cache = new ReductionCache(clock)
-    const slow = cache.open('1', request, () => inPages(groups(3000), 32))
+    const slow = cache.open('1', request, () => inPages(groups(3000), 32), pageBytes)
     const first = await slow.next()
-    expect(await collect(cache.open('1', request, () => inPages(groups(3000), 32)))).to.deep.equal(groups(3000))
+    expect(await collect(cache.open('1', request, () => inPages(groups(3000), 32), pageBytes))).to.deep.equal(groups(3000))
     expect([...first.value as readonly ReducedGroup[], ...await collect(slow)]).to.deep.equal(groups(3000))
+    expect(cache.get('1', request)).to.equal(undefined)
+  })
+
+  it('are read at once by each call that waits for a result which turns out to be too large', async () => {
+    const cache = new ReductionCache(clock)
+    const gate = Promise.withResolvers<void>()
+    let reads = 0
+    const read = async function* () {
+      reads++
+      await gate.promise
+      yield* inPages(groups(3000), 32)
+    }
+    const opened = [1, 2, 3].map(() => cache.open('1', request, read, pageBytes))
+    const first = opened.map(each => each.next())
+    gate.resolve()
+    await Promise.all(first)
+    expect(reads).to.equal(3)
+    for (const each of opened) await each.return(undefined)
+  })
+
+  it('are read page by page when they have many bytes', async () => {
+    const cache = new ReductionCache(clock)
+    const large = groups(100).map(group => ({ ...group, value: Buffer.alloc(1000) }))
+    let ahead = 0
+    const read = async function* () {
+      for await (const page of inPages(large, 1)) {
+        ahead++
+        yield page
+      }
+    }
+    const opened = cache.open('1', request, read, 10_000)
+    expect((await opened.next()).value).to.have.length(10)
+    expect(ahead).to.equal(10)
+    expect(await collect(opened)).to.have.length(90)
     expect(cache.get('1', request)).to.equal(undefined)
   })
 
   it('are not kept when a group describes a failure', async () => {
     const cache = new ReductionCache(clock)
     const isFailure = ({ group }: ReducedGroup): boolean => group === '1'
-    expect(await collect(cache.open('1', request, () => inPages(groups(3), 2), isFailure))).to.deep.equal(groups(3))
+    expect(await collect(cache.open('1', request, () => inPages(groups(3), 2), pageBytes, isFailure))).to.deep.equal(groups(3))
     expect(cache.get('1', request)).to.equal(undefined)
   })
 
   it('take no more than the limit', async () => {
     const cache = new ReductionCache(clock, 1500)
-    for (const version of ['1', '2', '3']) await collect(cache.open(version, request, () => inPages(groups(2), 2)))
+    for (const version of ['1', '2', '3']) await collect(cache.open(version, request, () => inPages(groups(2), 2), pageBytes))
     expect(['1', '2', '3'].map(version => cache.get(version, request) !== undefined))
       .to.deep.equal([false, true, true])
   })

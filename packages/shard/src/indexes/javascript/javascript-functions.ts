@@ -1,5 +1,5 @@
 import { type IndexDefinition, indexId } from '@sectional/core'
-import type { Sandbox, SandboxFunction, Turns } from '@sectional/runtime'
+import type { Clock, Sandbox, SandboxFunction, Turns } from '@sectional/runtime'
 import type { ReduceLimit } from './reduce-limit.ts'
 
 /** What the functions of the definitions of one database need. */
@@ -18,6 +18,9 @@ export interface JavaScriptParts {
   /** Receives what reduce functions throw. May be called for each call of a reduce function. */
   readonly onReduceFailure?: (index: string, reason: string) => void
 }
+
+/** What map functions need in addition, which are given up or called again after some time. */
+export interface MapParts extends JavaScriptParts { readonly clock: Clock }
 
 /**
  * Returns a function of a definition as the sandbox runs it. The functions of one definition share an isolate.

@@ -2,10 +2,10 @@ import {
   builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, type IndexDefinition, rootCollationVersion,
   SortKeyEncoder,
 } from '@sectional/core'
-import type { MapOutcome, SandboxError } from '@sectional/runtime'
+import { type Clock, type MapOutcome, SandboxError, sleep } from '@sectional/runtime'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
-import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
+import { type MapParts, sandboxFunction } from './javascript-functions.ts'
 import { demandedAbort } from './map-abort.ts'
 import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { callInBatches } from './sandbox-batches.ts'
@@ -18,6 +18,9 @@ const noRows: MappedDocument = { rows: [] }
 const encodingVersion = 1
 /** Length of emitted keys and values from which on no further document is mapped by the same call. */
 const mappedLengthMax = 4 * 1024 * 1024
+/** How often and for how long a build repeats a call that the sandbox refuses because too many calls wait. */
+const overloadRetryMs = 500
+const overloadPatienceMs = 30_000
 
 /**
  * Runs the functions of views in JavaScript. Map functions and custom reduce functions run in the sandbox, built-in
@@ -26,13 +29,13 @@ const mappedLengthMax = 4 * 1024 * 1024
  * `unsupported` when this machine has no sandbox, and `overloaded` and `closed` as the sandbox reports them.
  */
 export class JavaScriptIndexer implements Indexer {
-  readonly #parts: JavaScriptParts
+  readonly #parts: MapParts
   readonly #documentRowsMax: number
   readonly #root = new SortKeyEncoder('root')
   readonly #raw = new SortKeyEncoder('raw')
 
   /** @param documentRowsMax the number of rows that a document may have in an index */
-  constructor(parts: JavaScriptParts, documentRowsMax = defaultDocumentRowsMax) {
+  constructor(parts: MapParts, documentRowsMax = defaultDocumentRowsMax) {
     this.#parts = parts
     this.#documentRowsMax = documentRowsMax
   }
@@ -44,13 +47,13 @@ export class JavaScriptIndexer implements Indexer {
   async map(
     definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
   ): Promise<readonly MappedDocument[]> {
-    const { sandbox, database, turns: { background: turns } } = this.#parts
+    const { sandbox, database, clock, turns: { background: turns } } = this.#parts
     const mapped = documents.filter(row => isMapped(definition, row))
     const texts = await turns.map(mapped, row => mapArgument(definition, row))
     const called = sandboxFunction(database, definition, definition.map)
     let length = 0
     const map = async (batch: readonly Buffer[]): Promise<readonly MapOutcome[]> => {
-      const made = await sandbox.map(called, batch)
+      const made = await unlessOverloaded(() => sandbox.map(called, batch), clock, signal)
       for (const outcome of made) length += lengthOf(outcome)
       return made
     }
@@ -113,6 +116,20 @@ export class JavaScriptIndexer implements Indexer {
 
   #reducer(definition: IndexDefinition): ViewReducer {
     return viewReducer(this.#parts, definition)
+  }
+}
+
+/** Builds hold their documents anyway, and other functions than theirs may be the cause. */
+async function unlessOverloaded<T>(call: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
+  const until = clock.monotonic() + overloadPatienceMs
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      const isOverloaded = error instanceof SandboxError && error.code === 'overloaded'
+      if (!isOverloaded || signal.aborted || clock.monotonic() >= until) throw error
+      await sleep(clock, overloadRetryMs, signal)
+    }
   }
 }
 

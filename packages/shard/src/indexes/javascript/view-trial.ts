@@ -2,15 +2,13 @@ import {
   ApiError, compareRows, decodeReduced, decodeViewRow, type ChangeRow, type IndexDefinition, ReplicaError,
   type ReducedJson, SortKeyEncoder, type TrialFailure, type ViewTrial, viewTrialLimits,
 } from '@sectional/core'
-import { type Clock, failureText, type MapOutcome, SandboxError, unknownPosition } from '@sectional/runtime'
+import { failureText, type MapOutcome, SandboxError, unknownPosition } from '@sectional/runtime'
 import type { IndexedRow } from '../indexer.ts'
-import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
+import { type MapParts, sandboxFunction } from './javascript-functions.ts'
 import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { itemFailures } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
-
-export interface TrialParts extends JavaScriptParts { readonly clock: Clock }
 
 /**
  * Calls the map function with each document and reduces the rows, as a build and a query would.
@@ -20,7 +18,7 @@ export interface TrialParts extends JavaScriptParts { readonly clock: Clock }
  * when too many calls wait; the reason of `signal` when it is aborted
  */
 export async function tryView(
-  parts: TrialParts, definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
+  parts: MapParts, definition: IndexDefinition, documents: readonly ChangeRow[], signal: AbortSignal,
 ): Promise<ViewTrial> {
   const trial = new MapTrial(parts, definition)
   const start = parts.clock.monotonic()
@@ -46,7 +44,7 @@ export async function tryView(
 
 /** The calls of the map function. Each has one document, so that logged lines and exceeded limits belong to it. */
 class MapTrial {
-  readonly #parts: TrialParts
+  readonly #parts: MapParts
   readonly #definition: IndexDefinition
   readonly #encoder: SortKeyEncoder
   readonly rows: IndexedRow[] = []
@@ -57,7 +55,7 @@ class MapTrial {
   stoppedBy: ViewTrial['stoppedBy'] = null
   #bytes = 0
 
-  constructor(parts: TrialParts, definition: IndexDefinition) {
+  constructor(parts: MapParts, definition: IndexDefinition) {
     this.#parts = parts
     this.#definition = definition
     this.#encoder = new SortKeyEncoder(definition.options['collation'] === 'raw' ? 'raw' : 'root')

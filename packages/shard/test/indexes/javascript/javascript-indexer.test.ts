@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChangeRow, decodeViewRow, type IndexDefinition, partitionPrefix, SortKeyEncoder } from '@sectional/core'
 import {
-  type JsonText, type MapOutcome, MemorySandbox, RealClock, SandboxError, type SandboxFunction, Turns,
+  type JsonText, ManualClock, type MapOutcome, MemorySandbox, RealClock, SandboxError, type SandboxFunction, Turns,
 } from '@sectional/runtime'
 import { JavaScriptIndexer } from '../../../src/indexes/javascript/javascript-indexer.ts'
 import { JavaScriptWorld, viewOf } from './javascript-world.ts'
@@ -12,6 +12,8 @@ class FailingSandbox extends MemorySandbox {
     return super.map(called, documents)
   }
 }
+
+const clock = new RealClock()
 
 describe('the indexer of functions in JavaScript', () => {
   let world: JavaScriptWorld
@@ -119,7 +121,7 @@ describe('the indexer of functions in JavaScript', () => {
   it('orders keys by the names of their members, whatever was parsed before', async () => {
     // V8 takes a name with an escape for that of the same place in an earlier text (nodejs/node issue 63785).
     JSON.parse('{"n":0,"\\\\":0}')
-    const parts = { sandbox: new MemorySandbox(), database: 'd', turns: new Turns(new RealClock()) }
+    const parts = { sandbox: new MemorySandbox(), database: 'd', turns: new Turns(clock), clock }
     const document = {
       sequence: 1, id: 'd', leaves: [{ revision: '1-a', deleted: false }], body: Buffer.from('{}'),
     }
@@ -156,6 +158,30 @@ describe('the indexer of functions in JavaScript', () => {
     assert.deepEqual(failures, [{ id: 'many', error }])
   }).timeout(20_000)
 
+  it('calls functions again that the sandbox refuses because too many calls wait, until half a minute has passed', async () => {
+    const manual = new ManualClock()
+    const document = {
+      sequence: 1, id: 'd', leaves: [{ revision: '1-a', deleted: false }], body: Buffer.from('{}'),
+    }
+    for (const refusals of [20, 1000]) {
+      let left = refusals
+      const sandbox = new MemorySandbox()
+      const { map } = sandbox
+      sandbox.map = (...given) => left-- > 0
+        ? Promise.reject(new SandboxError('overloaded', 'too many')) : map.apply(sandbox, given)
+      const indexer = new JavaScriptIndexer({ sandbox, database: 'd', turns: new Turns(clock), clock: manual })
+      let isOver = false
+      const mapped = indexer.map(viewOf('doc => emit(1)'), [document], new AbortController().signal)
+        .then(({ length }) => length, ({ code }: { code: string }) => code).finally(() => { isOver = true })
+      while (!isOver) {
+        await manual.advance(500)
+        await new Promise(setImmediate)
+      }
+      assert.equal(await mapped, refusals === 20 ? 1 : 'overloaded')
+    }
+    assert(manual.monotonic() < 60_000)
+  })
+
   it('maps only as many documents by one call as fit into memory with their rows', async () => {
     const ids = Array.from({ length: 12 }, (_, at) => `d${String(at).padStart(2, '0')}`)
     const text = 'x'.repeat(1_100_000)
@@ -163,7 +189,7 @@ describe('the indexer of functions in JavaScript', () => {
       sequence: at + 1, id, leaves: [{ revision: '1-a', deleted: false }], body: Buffer.from(JSON.stringify({ text })),
     }))
     const view = viewOf('doc => { for (const n of [1, 2]) emit(n, doc._id + doc.text.slice(0, 600_000)) }')
-    const parts = { sandbox: new MemorySandbox(), database: 'd', turns: new Turns(new RealClock()) }
+    const parts = { sandbox: new MemorySandbox(), database: 'd', turns: new Turns(clock), clock }
     const mapped = await new JavaScriptIndexer(parts).map(view, documents, new AbortController().signal)
     assert.equal(mapped.length, 4)
 
@@ -193,7 +219,7 @@ describe('the indexer of functions in JavaScript', () => {
 
   describe('shows map functions', () => {
     const indexer = new JavaScriptIndexer({
-      sandbox: new MemorySandbox(), database: 'db', turns: new Turns(new RealClock()),
+      sandbox: new MemorySandbox(), database: 'db', turns: new Turns(clock), clock,
     })
     const row: ChangeRow = {
       sequence: 7, id: 'd', body: Buffer.from('{"a":1}'), leaves: [{ revision: '2-b', deleted: false }],

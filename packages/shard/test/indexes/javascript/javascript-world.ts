@@ -6,7 +6,7 @@ import { MemoryShardReplica } from '@sectional/core/shard-replica-memory'
 import { MemorySandbox, MemoryStorage, RealClock, type Sandbox, SeededRandom, Turns } from '@sectional/runtime'
 import { BuildQueue } from '../../../src/indexes/build-queue.ts'
 import { IndexStore } from '../../../src/indexes/index-store.ts'
-import type { JavaScriptParts } from '../../../src/indexes/javascript/javascript-functions.ts'
+import type { JavaScriptParts, MapParts } from '../../../src/indexes/javascript/javascript-functions.ts'
 import { JavaScriptIndexer } from '../../../src/indexes/javascript/javascript-indexer.ts'
 import { viewReduceAgain } from '../../../src/indexes/javascript/reduce-again.ts'
 import { ShardIndexes } from '../../../src/indexes/shard-indexes.ts'
@@ -25,13 +25,13 @@ export type ShownGroup = readonly [key: unknown, value: unknown]
 export class JavaScriptWorld {
   readonly replica = new MemoryShardReplica({ history: 'one' })
   readonly indexes: ShardIndexes
-  readonly #parts: JavaScriptParts
+  readonly #parts: MapParts
   readonly #store: IndexStore
 
-  private constructor(parts: JavaScriptParts, store: IndexStore) {
+  private constructor(parts: MapParts, store: IndexStore) {
     this.#parts = parts
     this.#store = store
-    const clock = new RealClock()
+    const { clock } = parts
     this.indexes = new ShardIndexes({
       owner: 'shard', database: 'db',
       store, replica: this.replica, indexer: new JavaScriptIndexer(parts), queue: new BuildQueue(clock),
@@ -48,7 +48,7 @@ export class JavaScriptWorld {
       storage: new MemoryStorage(), log: silentLog, random: new SeededRandom(1), clock,
     })
     const turns = new Turns(clock)
-    return new JavaScriptWorld({ sandbox, database: 'incarnation', turns, ...limits }, store)
+    return new JavaScriptWorld({ sandbox, database: 'incarnation', turns, clock, ...limits }, store)
   }
 
   /** Writes new documents by their ids. */

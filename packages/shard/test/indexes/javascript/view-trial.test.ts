@@ -1,7 +1,8 @@
 import { viewTrialLimits, type ChangeRow, type IndexDefinition } from '@sectional/core'
 import { ManualClock, MemorySandbox, RealClock, SandboxError, Turns, type SandboxErrorCode } from '@sectional/runtime'
 import { expect } from 'chai'
-import { tryView, type TrialParts } from '../../../src/indexes/javascript/view-trial.ts'
+import type { MapParts } from '../../../src/indexes/javascript/javascript-functions.ts'
+import { tryView } from '../../../src/indexes/javascript/view-trial.ts'
 import { viewOf } from './javascript-world.ts'
 
 const signal = new AbortController().signal
@@ -12,7 +13,7 @@ const documents = (count: number, body: object = {}): ChangeRow[] => Array.from(
 }))
 
 /** Functions that run in this process. Each call of a map function takes so many milliseconds. */
-function partsOf(callMs = 0, failures: readonly (SandboxErrorCode | undefined)[] = []): TrialParts {
+function partsOf(callMs = 0, failures: readonly (SandboxErrorCode | undefined)[] = []): MapParts {
   const clock = new ManualClock()
   const sandbox = new MemorySandbox()
   const left = [...failures]
