@@ -93,7 +93,8 @@ describe('kept reductions', () => {
     const cache = new ReductionCache(clock)
     const slow = cache.open('1', request, () => inPages(groups(3000), 32), pageBytes)
     const first = await slow.next()
-    expect(await collect(cache.open('1', request, () => inPages(groups(3000), 32), pageBytes))).to.deep.equal(groups(3000))
+    const second = cache.open('1', request, () => inPages(groups(3000), 32), pageBytes)
+    expect(await collect(second)).to.deep.equal(groups(3000))
     expect([...first.value as readonly ReducedGroup[], ...await collect(slow)]).to.deep.equal(groups(3000))
     expect(cache.get('1', request)).to.equal(undefined)
   })
@@ -135,13 +136,16 @@ describe('kept reductions', () => {
   it('are not kept when a group describes a failure', async () => {
     const cache = new ReductionCache(clock)
     const isFailure = ({ group }: ReducedGroup): boolean => group === '1'
-    expect(await collect(cache.open('1', request, () => inPages(groups(3), 2), pageBytes, isFailure))).to.deep.equal(groups(3))
+    const opened = cache.open('1', request, () => inPages(groups(3), 2), pageBytes, isFailure)
+    expect(await collect(opened)).to.deep.equal(groups(3))
     expect(cache.get('1', request)).to.equal(undefined)
   })
 
   it('take no more than the limit', async () => {
     const cache = new ReductionCache(clock, 1500)
-    for (const version of ['1', '2', '3']) await collect(cache.open(version, request, () => inPages(groups(2), 2), pageBytes))
+    for (const version of ['1', '2', '3']) {
+      await collect(cache.open(version, request, () => inPages(groups(2), 2), pageBytes))
+    }
     expect(['1', '2', '3'].map(version => cache.get(version, request) !== undefined))
       .to.deep.equal([false, true, true])
   })

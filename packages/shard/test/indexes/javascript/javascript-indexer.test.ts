@@ -158,7 +158,7 @@ describe('the indexer of functions in JavaScript', () => {
     assert.deepEqual(failures, [{ id: 'many', error }])
   }).timeout(20_000)
 
-  it('calls functions again that the sandbox refuses because too many calls wait, until half a minute has passed', async () => {
+  it('calls functions again that the sandbox refuses as overloaded, for half a minute', async () => {
     const manual = new ManualClock()
     const document = {
       sequence: 1, id: 'd', leaves: [{ revision: '1-a', deleted: false }], body: Buffer.from('{}'),
