@@ -31,8 +31,7 @@ export async function* scanIndex(
   if (short !== undefined) return yield [short.head, ...short.rows]
   const { ranges, descending, after, skip = 0, limit = Infinity } = request
   const before = await rowsBefore(reader, ranges[0] ?? {}, state.rowCount, descending)
-  let page: (IndexHead | IndexRow)[] = [{ kind: 'head', ...indexState(state), rowsBefore: before }]
-  let bytes = 0
+  const page = new Page({ kind: 'head', ...indexState(state), rowsBefore: before })
   let left = limit
   let toSkip = skip
   for (const [range, bounds] of ranges.entries()) {
@@ -54,35 +53,45 @@ export async function* scanIndex(
     for await (const rows of found) {
       check()
       const chosen = rows.slice(0, left)
-      if (page.length > 0 && page.length + chosen.length > pageRows + 1) {
-        yield page
-        page = []
-        bytes = 0
-      }
+      if (page.length > 0 && page.length + chosen.length > pageRows + 1) yield page.take()
       for (const { place, value } of chosen) {
         const { key, id, number } = readPlace(place)
-        page.push({ kind: 'row', range, key, id, number, value })
-        bytes += value.length
-        if (bytes < pageBytes) continue
-        yield page
-        page = []
-        bytes = 0
+        page.add({ kind: 'row', range, key, id, number, value })
+        if (page.bytes >= pageBytes) yield page.take()
       }
       left -= chosen.length
       if (left <= 0) break
-      if (bytes < pageBytes / 2) continue
       // More rows of this size would be held until the next page has its bytes.
-      yield page
-      page = []
-      bytes = 0
+      if (page.bytes >= pageBytes / 2) yield page.take()
     }
-    if (range % rangesOfPage === rangesOfPage - 1 && page.length > 0) {
-      yield page
-      page = []
-      bytes = 0
-    }
+    if (range % rangesOfPage === rangesOfPage - 1 && page.length > 0) yield page.take()
   }
-  if (page.length > 0) yield page
+  if (page.length > 0) yield page.take()
+}
+
+/** The rows that are sent next. */
+class Page {
+  #rows: (IndexHead | IndexRow)[]
+  #bytes = 0
+
+  constructor(head: IndexHead) { this.#rows = [head] }
+
+  get length(): number { return this.#rows.length }
+  /** Bytes of the values of the rows. */
+  get bytes(): number { return this.#bytes }
+
+  add(row: IndexRow): void {
+    this.#rows.push(row)
+    this.#bytes += row.value.length
+  }
+
+  /** Returns the rows, and begins a new page. */
+  take(): readonly (IndexHead | IndexRow)[] {
+    const rows = this.#rows
+    this.#rows = []
+    this.#bytes = 0
+    return rows
+  }
 }
 
 /** Returns the rows of a range that lies within one run, so that scans of many short ranges need no iterators. */
