@@ -47,9 +47,9 @@ export async function* scanShard<Row, Position>(
   let from = start
   let left = limit
   for (;;) {
-    const usable = await readers(failed)
-    const peer = usable[0]
+    const peer = (await readers(failed))[0]
     if (peer === undefined || context.signal.aborted) throw shardFailure(errors)
+    const usable = scope.access.readers(place).filter(({ node }) => !failed.has(node))
     const call: CallContext = {
       timeoutMs: pageTimeoutMs(scope, usable.length), signal: context.signal, requestId: context.requestId,
     }

@@ -20,6 +20,20 @@ describe('a query by selector after an acknowledged write', () => {
     }
   })
 
+  it('asks others when the only replica that is known to have the write is slow', async () => {
+    const world = new FindWorld({ q: 1 })
+    const shard = { incarnation: world.db.incarnation, range: world.db.shards[0]!.range }
+    await world.put([{ _id: 'new', group: 1 }], 'c', 3)
+    const { unconfirmed } = world.coordinator('c')
+    for (const node of ['b', 'c']) unconfirmed.acknowledged(shard, node, Promise.resolve(false))
+    await world.clock.advance(30_000)
+    for (const node of ['b', 'c']) unconfirmed.acknowledged(shard, node, new Promise(() => {}))
+    world.faults.set('a', { kind: 'hang', verbs: ['find'] })
+    const begin = world.clock.monotonic()
+    expect((await world.find('c', { source: { kind: 'documents' } })).ids).to.deep.equal(['new'])
+    expect(world.clock.monotonic() - begin).to.be.at.most(10_000)
+  })
+
   it('tests documents that have changed since their rows were written', async () => {
     const world = new FindWorld({ q: 1 })
     const source = indexSource(['group'], [1], [1, {}])

@@ -241,10 +241,13 @@ function failure(id: string, { path }: ParsedDocument, newEdits: boolean, error:
   return { id, rev: formatRevision({ generation: path.start, hash: path.ids[0]! }), error, reason }
 }
 
+/** Errors of validation functions after which the document may be sent again. */
+const passingErrors: ReadonlySet<string> = new Set(['timeout', 'not_implemented'])
+
 /** A validation function that threw has refused its document for good. All other rows of 5xx may be sent again. */
 function statusOf(outcomes: readonly WriteOutcome[]): number {
   const isOpen = (outcome: WriteOutcome): boolean => outcome.kind === 'error' && outcome.status >= 500
-    && !(outcome.byFunction && outcome.error === 'unknown_error')
+    && !(outcome.byFunction && !passingErrors.has(outcome.error))
   if (outcomes.some(isOpen)) return 500
   return outcomes.some(outcome => outcome.kind === 'written' && outcome.accepted) ? 202 : 201
 }

@@ -84,6 +84,11 @@ describe('validation functions', () => {
       const { status, json } = await node.post('/db/_bulk_docs', body)
       expect([status, json[0].id, json[0].error]).to.deep.equal([201, 'a', 'unknown_error'])
     }
+    const named = 'd => { if (d.named) throw ["error", "x", "y"]; if (d.required) require(d.required) }'
+    await node.put('/db/_design/named', { validate_doc_update: named })
+    const bulk = await node.post('/db/_bulk_docs', { docs: [{ named: 1 }, {}, { required: 'z' }] })
+    expect([bulk.status, ...bulk.json.map(({ error }: { error?: string }) => error)]).to.deep.equal(
+      [201, 'x', undefined, 'invalid_require_path'])
     await node.put('/db/_design/unknown', { language: 'cobol', validate_doc_update: 'STOP RUN' })
     const unknown = await node.post('/db/_bulk_docs', { docs: [{}] })
     expect([unknown.status, unknown.json[0].error]).to.deep.equal([500, 'not_implemented'])

@@ -31,8 +31,12 @@ export class FairTurns {
     return at - endedAt < anticipationMs && this.#startOf(name) < this.#startOf(next) ? undefined : next
   }
 
-  /** Call this when a name gets a turn. */
-  began(name: string): void {
+  /** Call this when a name gets a turn. @param at monotonic time in milliseconds */
+  began(name: string, at: number): void {
+    // A name that was waited for uses the time of the wait, too. Otherwise its turns of no length would never end.
+    if (this.#last?.name === name) {
+      this.#starts.set(name, this.#startOf(name) + Math.min(anticipationMs, at - this.#last.endedAt))
+    }
     this.#now = Math.max(this.#now, this.#startOf(name))
     for (const [other, start] of this.#starts) if (start <= this.#now) this.#starts.delete(other)
   }

@@ -221,7 +221,7 @@ export class IsolateSandbox implements Sandbox {
       return false
     }
     if (lane === 'ordinary') this.#history.sent(database)
-    else this.#suspectTurns.began(database)
+    else this.#suspectTurns.began(database, this.#options.clock.monotonic())
     // A function that does not end usually does so in its first call, which then ends the child of no other call.
     const isAlone = ({ called, retried }: PendingCall): boolean =>
       retried || lane === 'suspect' || !idle.child.hasCalled(called)

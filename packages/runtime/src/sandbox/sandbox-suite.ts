@@ -287,6 +287,9 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         brokenAtOnce: 'throw new Error("broken")',
         syntax: 'exports = (',
         throwing: 'throw "no"',
+        cyclic: 'var cycle = {}; cycle.cycle = cycle; throw cycle',
+        big: 'throw 1n',
+        frozen: 'throw Object.freeze(new SyntaxError("cold"))',
         requiring: 'require("./none")',
         counter: 'var count = 0; exports.next = function () { return ++count }',
       } } })
@@ -327,6 +330,11 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
           const [outcome] = await sandbox.call(withModules(`() => require("views/lib/${name}")`), ['[]'])
           assert(outcome?.kind === 'error' && outcome.code === 'compilation_error', name)
           assert.match(outcome.message, /odule 'views\/lib\/(syntax'|throwing' threw "no"|none')/)
+        }
+        for (const name of ['cyclic', 'big', 'frozen']) {
+          const [outcome] = await sandbox.call(withModules(`() => require("views/lib/${name}")`), ['[]'])
+          assert(outcome?.kind === 'error' && outcome.code === 'compilation_error', name)
+          assert.match(outcome.message, name === 'frozen' ? /cold \(in module/ : /cannot be described/)
         }
       })
     })

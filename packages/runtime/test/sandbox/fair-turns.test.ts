@@ -13,7 +13,7 @@ describe('fair turns', () => {
   function takeOne(names: Readonly<Record<string, number>>): string | undefined {
     const name = turns.next(Object.keys(names), at)
     if (name === undefined) return undefined
-    turns.began(name)
+    turns.began(name, at)
     turns.used(name, names[name]!, at += names[name]!)
     return name
   }
@@ -39,6 +39,16 @@ describe('fair turns', () => {
     expect(takeOne({ slow: 500 })).to.equal(undefined)
     at += anticipationMs
     expect(takeOne({ slow: 500 })).to.equal('slow')
+  })
+
+  it('count the time for which they wait for a name as used by it', () => {
+    take({ slow: 500, quick: 1 }, 2)
+    let waits = 0
+    while (takeOne({ slow: 500, quick: 0 }) === 'quick') {
+      waits++
+      at += anticipationMs / 2
+    }
+    expect(waits).to.be.within(40, 60)
   })
 
   it('have no next one without names', () => {

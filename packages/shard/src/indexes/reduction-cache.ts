@@ -40,8 +40,8 @@ export class ReductionCache {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #results: CachedParts
   /**
-   * The reductions that are being read, by key. Each resolves to true at its end, and to false when its result is too
-   * large or not there soon. They do not reject.
+   * The reductions that are being read, by key. Each resolves to true at its end, or when it is slow, and to false when
+   * its result is too large. They do not reject.
    */
   readonly #running = new Map<string, Promise<boolean>>()
   /** The request for which a key was made last, and its text: all shards of a node get the same request. */
@@ -60,8 +60,8 @@ export class ReductionCache {
   }
 
   /**
-   * Returns the groups of a reduction. A call for a result that another call is reading waits for it; when the result
-   * is too large to be kept, or is not there soon, it reads by itself.
+   * Returns the groups of a reduction. A call for a result that another call is reading waits for it. When the result
+   * is too large to be kept, each of them reads by itself; when it is not there soon, one of them does.
    *
    * @param read begins the reduction; its pages have no head
    * @param pageBytes bytes of groups that are read ahead
@@ -137,7 +137,7 @@ export class ReductionCache {
         if (!isAhead) yield page
         else if (isTooMuch || this.#clock.monotonic() >= until) {
           isAhead = false
-          end(false)
+          end(!isTooMuch)
           yield [...groups]
         }
         if (!isTooMuch) continue

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ReducedGroup, ReduceIndexRequest } from '@sectional/core'
-import { ManualClock } from '@sectional/runtime'
+import { ManualClock, sleep } from '@sectional/runtime'
 import { readAheadMs, ReductionCache } from '../../src/indexes/reduction-cache.ts'
 
 const request: ReduceIndexRequest = { index: 'x', through: 0, ranges: [{}], descending: false, groupLevel: 1 }
@@ -114,6 +114,23 @@ describe('kept reductions', () => {
     await Promise.all(first)
     expect(reads).to.equal(3)
     for (const each of opened) await each.return(undefined)
+  })
+
+  it('are read by one call after the other when reading them takes long', async () => {
+    const cache = new ReductionCache(clock)
+    let [reads, running, most] = [0, 0, 0]
+    const read = async function* () {
+      reads++
+      most = Math.max(most, ++running)
+      await sleep(clock, readAheadMs * 1.5)
+      running--
+      yield groups(1)
+    }
+    const results = Array.from({ length: 20 }, () => collect(cache.open('1', request, read, pageBytes)))
+    for (let n = 0; n < 10; n++) await clock.advance(readAheadMs)
+    expect(await Promise.all(results)).to.deep.equal(results.map(() => groups(1)))
+    expect(most).to.equal(1)
+    expect(reads).to.be.at.most(2)
   })
 
   it('are read page by page when they have many bytes', async () => {

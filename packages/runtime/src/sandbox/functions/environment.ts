@@ -247,7 +247,7 @@ function createLoader(
 ): (path: string, folder: readonly string[]) => unknown {
   const evaluate = eval
   const { apply, set } = Reflect
-  const { hasOwn } = Object
+  const { hasOwn, isFrozen } = Object
   const ErrorClass = Error
   const loaded = { __proto__: null } as unknown as Record<string, { exports: unknown }>
 
@@ -278,6 +278,19 @@ function createLoader(
     return error
   }
 
+  /** A module may throw any value, also one that cannot be described or changed. */
+  function loadError(thrown: unknown, id: string): Error {
+    const inModule = ` (in module '${id}')`
+    try {
+      if (!(thrown instanceof ErrorClass)) return new ErrorClass(`Module '${id}' threw ${json(thrown)}`)
+      if (isFrozen(thrown)) return new ErrorClass(`${thrown.message}${inModule}`)
+      if (thrown instanceof SyntaxError) thrown.message += inModule
+      return thrown
+    } catch {
+      return new ErrorClass(`Module '${id}' threw a value that cannot be described.`)
+    }
+  }
+
   return function load(path, folder) {
     const names = resolve(path, folder)
     const id = names.join('/')
@@ -295,9 +308,7 @@ function createLoader(
       apply(run, module, [module, module.exports, (inner: string) => load(inner, names.slice(0, -1))])
     } catch (error) {
       delete loaded[id]
-      if (error instanceof SyntaxError) error.message += ` (in module '${id}')`
-      const isError = error instanceof ErrorClass
-      throw withCode(isError ? error : new ErrorClass(`Module '${id}' threw ${json(error)}`), 'compilation_error')
+      throw withCode(loadError(error, id), 'compilation_error')
     }
     return module.exports
   }

@@ -127,8 +127,9 @@ async function unlessOverloaded<T>(call: () => Promise<T>, clock: Clock, signal:
       return await call()
     } catch (error) {
       const isOverloaded = error instanceof SandboxError && error.code === 'overloaded'
-      if (!isOverloaded || signal.aborted || clock.monotonic() >= until) throw error
+      if (!isOverloaded || clock.monotonic() >= until) throw error
       await sleep(clock, overloadRetryMs, signal)
+      if (signal.aborted) throw error
     }
   }
 }
