@@ -51,8 +51,11 @@ export interface ChildEvents {
   onEnd(end: ChildEnd): void
 }
 
-/** An isolate of the child, as the parent knows it. */
-interface KnownIsolate { readonly id: number; readonly functions: Map<string, number> }
+/** An isolate of the child, as the parent knows it. It has the functions of one design document with these modules. */
+interface KnownIsolate extends Pick<SandboxFunction, 'database' | 'designDocument' | 'modules'> {
+  readonly id: number
+  readonly functions: Map<string, number>
+}
 
 /** One child process and the parent's knowledge about it. It handles one message at a time. */
 export class SandboxChild {
@@ -62,7 +65,7 @@ export class SandboxChild {
   readonly #output: Readable | undefined
   readonly #events: ChildEvents
   /** The isolates that the child has, the least recently used one first. */
-  readonly #isolates = new Map<string, KnownIsolate>()
+  #isolates: readonly KnownIsolate[] = []
   #nextId = 1
   /** Why this node has killed the process. */
   #end: ChildEnd | undefined
@@ -116,12 +119,12 @@ export class SandboxChild {
 
   /** True when the child has the isolate of this function. */
   knows(called: SandboxFunction): boolean {
-    return this.#isolates.has(isolateName(called))
+    return this.#find(called) !== undefined
   }
 
   /** True when a call of this function was sent to the child, which still has it. */
   hasCalled(called: SandboxFunction): boolean {
-    return this.#isolates.get(isolateName(called))?.functions.has(called.source) ?? false
+    return this.#find(called)?.functions.has(called.source) ?? false
   }
 
   /** Sends calls in one message. The previous message must have been answered. */
@@ -172,26 +175,27 @@ export class SandboxChild {
   }
 
   #isolateOf(called: SandboxFunction, request: OpenRequest): KnownIsolate {
-    const name = isolateName(called)
-    const known = this.#isolates.get(name)
-    this.#isolates.delete(name)
-    if (known !== undefined) {
-      const hasRoom = known.functions.has(called.source) || known.functions.size < isolateFunctionsMax
-      if (hasRoom) {
-        this.#isolates.set(name, known)
-        return known
-      }
-      request.drop.push(known.id)
+    const { database, designDocument, modules } = called
+    const known = this.#find(called)
+    const others = this.#isolates.filter(isolate => isolate !== known)
+    const hasRoom = known !== undefined
+      && (known.functions.has(called.source) || known.functions.size < isolateFunctionsMax)
+    if (hasRoom) {
+      this.#isolates = [...others, known]
+      return known
     }
-    const made: KnownIsolate = { id: this.#nextId++, functions: new Map() }
-    this.#isolates.set(name, made)
-    request.isolates.push({ id: made.id, modules: called.modules })
-    for (const [oldest, { id }] of this.#isolates) {
-      if (this.#isolates.size <= isolatesMax) break
-      this.#isolates.delete(oldest)
-      request.drop.push(id)
-    }
+    const made: KnownIsolate = { id: this.#nextId++, functions: new Map(), database, designDocument, modules }
+    request.isolates.push({ id: made.id, modules })
+    this.#isolates = [...others, made].slice(-isolatesMax)
+    const dropped = [...known === undefined ? [] : [known], ...others.slice(0, -isolatesMax + 1)]
+    request.drop.push(...dropped.map(({ id }) => id))
     return made
+  }
+
+  /** The modules may have megabytes. They are usually the same text, whose comparison takes no time. */
+  #find({ database, designDocument, modules }: SandboxFunction): KnownIsolate | undefined {
+    return this.#isolates.find(isolate => isolate.designDocument === designDocument && isolate.database === database
+      && isolate.modules === modules)
   }
 }
 
@@ -201,11 +205,6 @@ interface OpenRequest {
   readonly isolates: Request['isolates'][number][]
   readonly functions: Request['functions'][number][]
   readonly calls: Request['calls'][number][]
-}
-
-function isolateName({ database, designDocument, modules }: SandboxFunction): string {
-  // The modules may have megabytes, and this is called for each call.
-  return `${JSON.stringify([database, designDocument])}${modules}`
 }
 
 /** @param pid undefined when the process could not be started */
