@@ -95,7 +95,12 @@ describe('sectional recover', () => {
       cluster.node(number).wipe()
     }
     await cluster.node(1).stop()
-    expect((await recover(cluster.node(1), '--yes')).output).to.match(/Stop node2@127.0.0.1 first/)
+    const refused = await eventually('node 2 to notice that its leader is lost', 20_000, async () => {
+      const answer = await recover(cluster.node(1), '--yes')
+      if (answer.output.includes('try again in some seconds')) throw new Error(answer.output)
+      return answer
+    })
+    expect(refused.output, refused.output).to.match(/Stop node2@127.0.0.1 first/)
     await cluster.node(2).stop()
     expect((await recover(cluster.node(1), '--yes')).status).to.equal(0)
     cluster.node(1).start()
