@@ -2,6 +2,7 @@
  * Takes members of canonical JSON objects, or leaves them out, as bytes. The other members are skipped in slices and
  * not parsed, so that a large document costs little and blocks nobody.
  */
+import { asBuffer } from '../encoding/as-buffer.ts'
 import { cutMembers } from './canonical-json.ts'
 import {
   closeBraceByte, closeBracketByte, commaByte, openBraceByte, openBracketByte, quoteByte, skipString, skipValue,
@@ -27,6 +28,15 @@ export class NamedMembers {
     return Buffer.concat([openBrace, ...parts, closeBrace])
   }
 
+  /** Like `only`, as text and without the braces. For short members this takes a third of the time. */
+  * textOfOnly(json: Uint8Array): Generator<void, string> {
+    const places = yield* this.#find(json)
+    const bytes = asBuffer(json)
+    let text = ''
+    for (const { start, end } of places) text += (text && ',') + bytes.toString('utf8', start, end)
+    return text
+  }
+
   /** Returns the object without these members. */
   * without(json: Uint8Array): Generator<void, Buffer> {
     return cutMembers({ bytes: json, start: 0, end: json.length }, yield* this.#find(json))
@@ -34,10 +44,12 @@ export class NamedMembers {
 
   * #find(bytes: Uint8Array): Generator<void, readonly Place[]> {
     const found: Place[] = []
+    const isShort = bytes.length <= sliceBytes
     let yieldAt = sliceBytes
     for (let at = 1; bytes[at] === quoteByte && found.length < this.#members.length; at++) {
       const start = at
-      at = yield* skipInSlices(bytes, skipString(bytes, at) + 1)
+      const value = skipString(bytes, at) + 1
+      at = isShort ? skipValue(bytes, value) : yield* skipInSlices(bytes, value)
       if (memberAt(bytes, start, this.#members) !== undefined) found.push({ start, end: at })
       if (bytes[at] !== commaByte) break
       if (at < yieldAt) continue

@@ -23,6 +23,7 @@ describe('named members of JSON', () => {
       const of = (isNamed: boolean): string => text(members.filter(([first]) => names.includes(first) === isNamed))
       const json = Buffer.from(text(members))
       expect(run(named.only(json)).result.toString()).to.equal(of(true))
+      expect(`{${run(named.textOfOnly(json)).result}}`).to.equal(of(true))
       expect(run(named.without(json)).result.toString()).to.equal(of(false))
     }), { numRuns: 2000 })
   })

@@ -1,8 +1,8 @@
 import {
-  builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, type IndexDefinition, rootCollationVersion,
-  SortKeyEncoder,
+  builtInReduce, type ChangeRow, decodeReduced, decodeViewGroup, type IndexDefinition, NamedMembers,
+  rootCollationVersion, SortKeyEncoder,
 } from '@sectional/core'
-import { type Clock, type MapOutcome, SandboxError, sleep } from '@sectional/runtime'
+import { type Clock, type JsonText, type MapOutcome, readMembers, SandboxError, sleep } from '@sectional/runtime'
 import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
 import { type MapParts, sandboxFunction } from './javascript-functions.ts'
@@ -33,6 +33,7 @@ export class JavaScriptIndexer implements Indexer {
   readonly #documentRowsMax: number
   readonly #root = new SortKeyEncoder('root')
   readonly #raw = new SortKeyEncoder('raw')
+  readonly #readMembers = new WeakMap<IndexDefinition, NamedMembers | undefined>()
 
   /** @param documentRowsMax the number of rows that a document may have in an index */
   constructor(parts: MapParts, documentRowsMax = defaultDocumentRowsMax) {
@@ -49,10 +50,10 @@ export class JavaScriptIndexer implements Indexer {
   ): Promise<readonly MappedDocument[]> {
     const { sandbox, database, clock, turns: { background: turns } } = this.#parts
     const mapped = documents.filter(row => isMapped(definition, row))
-    const texts = await turns.map(mapped, row => mapArgument(definition, row))
+    const texts = await turns.run(this.#mapArguments(definition, mapped))
     const called = sandboxFunction(database, definition, definition.map)
     let length = 0
-    const map = async (batch: readonly Buffer[]): Promise<readonly MapOutcome[]> => {
+    const map = async (batch: readonly JsonText[]): Promise<readonly MapOutcome[]> => {
       const made = await unlessOverloaded(() => sandbox.map(called, batch), clock, signal)
       for (const outcome of made) length += lengthOf(outcome)
       return made
@@ -64,6 +65,25 @@ export class JavaScriptIndexer implements Indexer {
     const next = mapped[results.length]
     const first = next === undefined ? documents : documents.slice(0, documents.indexOf(next))
     return first.map(row => resultOf.get(row) ?? noRows)
+  }
+
+  * #mapArguments(definition: IndexDefinition, documents: readonly ChangeRow[]): Generator<void, readonly JsonText[]> {
+    const members = this.#membersReadBy(definition)
+    const texts: JsonText[] = []
+    for (const row of documents) {
+      texts.push(mapArgument(definition, row, members && (yield* members.textOfOnly(row.body!))))
+      yield
+    }
+    return texts
+  }
+
+  /** Returns undefined when the map function may read all members of a document. */
+  #membersReadBy(definition: IndexDefinition): NamedMembers | undefined {
+    if (!this.#readMembers.has(definition)) {
+      const names = readMembers(definition.map)
+      this.#readMembers.set(definition, names && new NamedMembers(names))
+    }
+    return this.#readMembers.get(definition)
   }
 
   /** Returns a generator for `Turns.run`. A promise for each document would cost more than a document with one row. */

@@ -3,7 +3,7 @@ import {
   type AttachmentRecord, type ChangeRow, encodeViewRow, type IndexDefinition, type Leaf, parseEmitted, partitionPrefix,
   SortKeyEncoder, spliceDocument,
 } from '@sectional/core'
-import { type EmittedRow, failureText, type MapOutcome, SandboxError } from '@sectional/runtime'
+import { type EmittedRow, failureText, type JsonText, type MapOutcome, SandboxError } from '@sectional/runtime'
 import type { MappedDocument, MappedRow } from '../indexer.ts'
 
 /** The order of values in rows with equal keys. */
@@ -38,12 +38,17 @@ export function isMapped({ options }: IndexDefinition, { id }: ChangeRow): boole
 /**
  * Returns the JSON of a document that is not deleted: the members of its winner, and behind them `_local_seq` (with the
  * option of that name), `_conflicts`, `_deleted_conflicts` and `_attachments` with stubs, where there are some.
+ *
+ * @param members those of the winner's members that are wanted, as JSON text without braces; undefined: all
  */
-export function mapArgument({ options }: IndexDefinition, row: ChangeRow): Buffer {
+export function mapArgument({ options }: IndexDefinition, row: ChangeRow, members?: string): JsonText {
   const { id, leaves, body, attachments } = row
+  const { revision } = leaves[0]!
   const isPlain = leaves.length === 1 && attachments === undefined && options['local_seq'] !== true
   const extra = isPlain ? '' : furtherMembers(options, row)
-  return spliceDocument({ id, revision: leaves[0]!.revision, body: body!, extra })
+  if (members === undefined) return spliceDocument({ id, revision, body: body!, extra })
+  const further = (members && `,${members}`) + (extra && `,${extra}`)
+  return `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(revision)}${further}}`
 }
 
 function furtherMembers(

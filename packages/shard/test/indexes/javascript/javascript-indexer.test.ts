@@ -13,6 +13,16 @@ class FailingSandbox extends MemorySandbox {
   }
 }
 
+/** Keeps the documents that map functions receive. */
+class RecordingSandbox extends MemorySandbox {
+  readonly documents: unknown[] = []
+
+  override async map(called: SandboxFunction, documents: readonly JsonText[]): Promise<readonly MapOutcome[]> {
+    this.documents.push(...documents.map(text => JSON.parse(String(text)) as unknown))
+    return super.map(called, documents)
+  }
+}
+
 const clock = new RealClock()
 
 describe('the indexer of functions in JavaScript', () => {
@@ -72,6 +82,21 @@ describe('the indexer of functions in JavaScript', () => {
     for (const { view } of cases) {
       assert.deepEqual((await world.rows(view)).map(([id]) => id), ['a', 'b'])
     }
+  })
+
+  it('sends a map function the members that it reads by their names', async () => {
+    await world.close()
+    const sandbox = new RecordingSandbox()
+    world = await JavaScriptWorld.open(sandbox)
+    const first = [1, { last: '}"' }]
+    await world.write({ d: { first, n: 'a', other: { last: 2 }, last: 7 }, e: { n: 'b' } })
+    const rows = await world.rows(viewOf('function (doc) { emit(doc.last, doc.first) }'))
+    assert.deepEqual(rows, [['e', null, null], ['d', 7, first]])
+    const received = sandbox.documents as readonly Record<string, unknown>[]
+    assert.deepEqual(received.map(({ _rev, ...others }) => others), [{ _id: 'd', first, last: 7 }, { _id: 'e' }])
+    assert.deepEqual(await world.rows(viewOf('doc => { emit(doc._id, Object.keys(doc)) }')), [
+      ['d', 'd', ['_id', '_rev', 'first', 'n', 'other', 'last']], ['e', 'e', ['_id', '_rev', 'n']],
+    ])
   })
 
   describe('with documents on which the map function exceeds its limits', () => {
