@@ -34,6 +34,14 @@ describe('named members of JSON', () => {
     expect(run(new NamedMembers(['n']).without(json)).result.toString()).to.equal('{"x":{"n":1},"m":1.0}')
   })
 
+  it('are no text when they are long', () => {
+    const named = new NamedMembers(['a', 'b'])
+    const textOf = (length: number): string | undefined =>
+      run(named.textOfOnly(Buffer.from(`{"a":1,"c":"${'y'.repeat(100_000)}","b":"${'x'.repeat(length)}"}`))).result
+    expect(textOf(65_000)).to.equal(`"a":1,"b":"${'x'.repeat(65_000)}"`)
+    expect(textOf(66_000)).to.equal(undefined)
+  })
+
   it('are elements in an array', () => {
     fc.assert(fc.property(fc.array(fc.jsonValue()), values => {
       const { result } = run(arrayElements(Buffer.from(JSON.stringify(values))))

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import { readMembers } from '../../src/sandbox/functions/read-members.ts'
+import { MemorySandbox } from '../../src/sandbox/sandbox-memory.ts'
 
 const known: Record<string, readonly string[]> = {
   'function (doc) { emit(doc._id, null) }': ['_id'],
@@ -21,6 +23,7 @@ const doubtful = [
     'emit(/}/.test(doc.n))', 'emit(d\\u006fc.n)', 'emit(doc.gr\u00f6\u00dfe)', 'emit(doc./**/[1])',
     'doc\n["n"]', 'function f() { emit(f.caller.arguments[0]) }; f()', 'emit(doc\n, 1)',
     'doc.list.forEach(function (doc) { emit(doc.n) })',
+    'require("views/lib/a"); emit(doc.all)', 'emit(Object.getPrototypeOf({}), doc.n)',
     'Object.prototype.me = function () { return this }; emit(doc.me.n)',
   ].map(statement => `function (doc) { ${statement} }`),
   'function (doc, all) { emit(doc.n) }', 'function ({ n }) { emit(n) }', 'function (doc = {}) { emit(doc.n) }',
@@ -30,10 +33,39 @@ const doubtful = [
   'doc => emit(doc.n), all => emit(all)',
   'doc => emit(doc.n)\nall => emit(all)', 'doc => emit(doc.n); all => emit(all)',
   'doc => { emit("{") }; all => { emit(all, "}") }', 'function (doc) { emit(doc.n) }(all => emit(all))',
+  'doc => emit(doc.n) /*\n*/ all => emit(all)', 'doc => emit(doc.n) /*\r*/ function (all) { emit(all) }',
   'doc => { emit(doc.n) /* { */ }; all => { emit(all) /* } */ }', 'doc => emit(doc.n))', 'doc => { emit(doc.n',
 ]
 
+/** Many of these sources do not compile, or are doubtful. */
+const source = fc.tuple(
+  fc.constantFrom('doc => ', 'doc => {', '(doc) => { ', 'function (doc) {'),
+  fc.array(fc.tuple(
+    fc.constantFrom('emit(doc.a)', 'emit(doc.b, doc?.a)', 'emit("it\'s doc.c", doc)', 'var doc = {}', 'doc', '{', '}'),
+    fc.constantFrom('', ';', '\n', ',', ' /* } */ ', '/*\n*/', '// "\n', '"', '/', '`', '.c', '["c"]', '<!--', '\\'),
+  ), { minLength: 1, maxLength: 2 }),
+  fc.constantFrom('', '}', '};', '} all => { emit(all) }', '; all => emit(all)', ', all => emit(all)', 'all => emit(all)'),
+).map(([head, statements, end]) => head + statements.flat().join('') + end)
+
 describe('readMembers', () => {
+  it('finds the members without which a function emits other rows', async function () {
+    this.timeout(30_000)
+    const sandbox = new MemorySandbox()
+    const document = { _id: 'd', a: { doc: 1 }, b: 'x', c: [2] }
+    let compared = 0
+    await fc.assert(fc.asyncProperty(source, async text => {
+      const names = readMembers(text)
+      if (names === undefined) return
+      const members = Object.entries(document).filter(([name]) => name === '_id' || names.includes(name))
+      const called = { database: 'db', designDocument: '_design/d', modules: '{}', source: text }
+      const outcomes = (value: object): Promise<unknown> => (
+        sandbox.map(called, [JSON.stringify(value)]).catch((error: Error) => error.message))
+      assert.deepEqual(await outcomes(Object.fromEntries(members)), await outcomes(document))
+      compared++
+    }), { numRuns: 6000 })
+    assert.ok(compared > 100, `${compared} sources`)
+  })
+
   for (const [source, names] of Object.entries(known)) {
     it(`finds ${names.length} members in ${JSON.stringify(source)}`, () => {
       assert.deepEqual(readMembers(source), names)
@@ -45,6 +77,13 @@ describe('readMembers', () => {
       assert.equal(readMembers(source), undefined)
     })
   }
+
+  it('finds nothing in a source with more than 32 members', () => {
+    const source = (count: number): string => `doc => { ${'doc.n; '.repeat(40)}${
+      Array.from({ length: count }, (_, index) => `doc.m${index}`).join(';')} }`
+    assert.equal(readMembers(source(31))?.length, 32)
+    assert.equal(readMembers(source(32)), undefined)
+  })
 
   it('finds nothing in a long source', () => {
     assert.equal(readMembers(`doc => { emit(doc.n) ${' '.repeat(5000)} }`), undefined)

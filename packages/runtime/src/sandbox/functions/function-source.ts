@@ -59,7 +59,7 @@ export function compileFunction<Value>(source: string, context: ScriptContext<Va
   return value
 }
 
-function withoutTrailingSemicolons(source: string): string {
+export function withoutTrailingSemicolons(source: string): string {
   let end = source.length
   while (end > 0 && /[\s;]/.test(source[end - 1]!)) end--
   return source.slice(0, end)

@@ -6,6 +6,7 @@
  * function with one parameter, and the parameter may only be used as in `doc.name`. Only a source that hides a use on
  * purpose can deceive it; such a function then misses members of its document.
  */
+import { withoutTrailingSemicolons } from './function-source.ts'
 
 /** The beginning of a function with one parameter, up to its body. */
 const functionHead = new RegExp(`^\\s*(?:${[
@@ -16,25 +17,39 @@ const textsAndComments = /"(?:[^"\\\n]|\\[^])*"|'(?:[^'\\\n]|\\[^])*'|\/\/.*|\/\
 /** Templates, regular expressions, and names with escapes or with other letters than those of ASCII. */
 const doubtfulCharacters = /["'`/\\]|[^\t\n\r -~]|<!--|-->/
 /** Words by which a function may reach its document without its parameter, or change what all objects have. */
-const doubtfulWords = /\b(?:arguments|caller|eval|Function|with|constructor|prototype|Reflect|__\w+)\b/
+const doubtfulWords = new RegExp(`\\b(?:${[
+  'arguments', 'caller', 'eval', 'Function', 'require', 'with', 'constructor', 'prototype', '[gs]etPrototypeOf',
+  'Reflect', '__\\w+',
+].join('|')})\\b`)
 /** Longer sources are not tested, because some tests take a time that is the square of the length. */
 const sourceLengthMax = 5000
+/** A function that reads more members gets all, because each member of a document is compared with all names. */
+const namesMax = 32
 
 /** Returns the names of the members, in no order. Undefined: the function may read any member. */
 export function readMembers(source: string): readonly string[] | undefined {
   if (source.length > sourceLengthMax) return undefined
-  const code = source.replaceAll(textsAndComments, found => found.startsWith('/') ? ' ' : ' 0 ')
+  const code = source.replaceAll(textsAndComments, withoutContent)
   if (doubtfulCharacters.test(code) || doubtfulWords.test(code)) return undefined
   const head = functionHead.exec(code)
   if (head === null) return undefined
-  const body = code.slice(head[0].length).replace(/[\s;]+$/, '')
+  const body = withoutTrailingSemicolons(code.slice(head[0].length))
   if (!isOneBody(body)) return undefined
   const parameter = head[1] ?? head[2] ?? head[3]!
   const uses = new RegExp(`(?<![\\w$])${parameter}(?![\\w$])(?:\\s*\\??\\.\\s*([A-Za-z_$][\\w$]*))?`, 'g')
-  const names = Array.from(body.matchAll(uses), ([, name]) => name)
-  // A method that every object has, such as `hasOwnProperty`, may read all members.
-  const areMembers = names.every(name => name !== undefined && !(name in Object.prototype))
-  return areMembers ? [...new Set(names as string[])] : undefined
+  const names = [...new Set(Array.from(body.matchAll(uses), ([, name]) => name))]
+  return names.length <= namesMax && names.every(isMember) ? names : undefined
+}
+
+/** A method that every object has, such as `hasOwnProperty`, may read all members. */
+function isMember(name: string | undefined): name is string {
+  return name !== undefined && !(name in Object.prototype)
+}
+
+/** Returns what a text or comment is for the syntax: a value, a space, or a line end, which may end a statement. */
+function withoutContent(found: string): string {
+  if (!found.startsWith('/')) return ' 0 '
+  return /[\n\r\u2028\u2029]/.test(found) ? '\n' : ' '
 }
 
 /** Returns whether a text, which contains no texts and comments, is one block or one expression. */

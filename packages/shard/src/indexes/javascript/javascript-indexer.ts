@@ -77,10 +77,10 @@ export class JavaScriptIndexer implements Indexer {
     return texts
   }
 
-  /** Returns undefined when the map function may read all members of a document. */
+  /** Returns the members of a body that the map function may read; undefined: all. */
   #membersReadBy(definition: IndexDefinition): NamedMembers | undefined {
     if (!this.#readMembers.has(definition)) {
-      const names = readMembers(definition.map)
+      const names = readMembers(definition.map)?.filter(name => name !== '_id' && name !== '_rev')
       this.#readMembers.set(definition, names && new NamedMembers(names))
     }
     return this.#readMembers.get(definition)
