@@ -44,7 +44,9 @@ const source = fc.tuple(
     fc.constantFrom('emit(doc.a)', 'emit(doc.b, doc?.a)', 'emit("it\'s doc.c", doc)', 'var doc = {}', 'doc', '{', '}'),
     fc.constantFrom('', ';', '\n', ',', ' /* } */ ', '/*\n*/', '// "\n', '"', '/', '`', '.c', '["c"]', '<!--', '\\'),
   ), { minLength: 1, maxLength: 2 }),
-  fc.constantFrom('', '}', '};', '} all => { emit(all) }', '; all => emit(all)', ', all => emit(all)', 'all => emit(all)'),
+  fc.constantFrom(
+    '', '}', '};', '} all => { emit(all) }', '; all => emit(all)', ', all => emit(all)', 'all => emit(all)',
+  ),
 ).map(([head, statements, end]) => head + statements.flat().join('') + end)
 
 describe('readMembers', () => {
