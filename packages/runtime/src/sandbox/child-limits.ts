@@ -8,12 +8,17 @@ const startMs = 15_000
  * machine the call may not be the cause.
  */
 const busyMachineFactor = 4
+/**
+ * A call whose child has used this many times its time of CPU is ended, whatever its age: ages begin anew when the node
+ * was blocked, which functions may cause. Threads of V8 use CPU time beside the function.
+ */
+const cpuFactor = 2
 
 /** A child at one moment. */
 export interface ChildMoment {
   /** `starting` until the child can take a message, then `idle` or `busy`, finally `ending`: it was killed. */
   readonly state: 'starting' | 'idle' | 'busy' | 'ending'
-  /** Milliseconds since the state began. */
+  /** Milliseconds since the state began, or since the node ran again after it was suspended or blocked. */
   readonly ageMs: number
   /** What the process uses; null when the system does not report it. */
   readonly usage: ProcessUsage | null
@@ -34,7 +39,7 @@ export function exceededLimit(
     case 'starting': return ageMs > startMs ? 'timeout' : null
     case 'busy': {
       const hadTime = cpuMs === null || cpuMs >= callMs / 2 || ageMs > busyMachineFactor * callMs
-      if (ageMs > callMs && hadTime) return 'timeout'
+      if ((ageMs > callMs && hadTime) || (cpuMs ?? 0) > cpuFactor * callMs) return 'timeout'
       return resident > residentMiB ? 'memory' : null
     }
     // An idle child that keeps much memory is replaced before the next call pays for it.

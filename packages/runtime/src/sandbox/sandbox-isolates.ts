@@ -265,6 +265,8 @@ export class IsolateSandbox implements Sandbox {
     const idle = [...this.#children].filter(({ state }) => state === 'idle')
     // The last idle child is left to ordinary calls, which would have to wait until another one has started.
     if (lane === 'suspect' && idle.length === 1 && this.#children.size <= this.#places) return undefined
+    // A suspect call probably ends its child, with all isolates in it.
+    if (lane === 'suspect') return idle.toSorted((a, b) => a.child.isolateCount - b.child.isolateCount)[0]
     return idle.find(({ child }) => child.knows(called)) ?? idle[0]
   }
 
@@ -419,13 +421,9 @@ export class IsolateSandbox implements Sandbox {
   #change(member: PoolChild, state: PoolChild['state'], calls: readonly PendingCall[]): void {
     member.state = state
     member.calls = calls
-    this.#beginTime(member)
-    if (state === 'busy') this.#watchChildren()
-  }
-
-  #beginTime(member: PoolChild): void {
     member.firstCpuMs = undefined
     member.since = this.#options.clock.monotonic()
+    if (state === 'busy') this.#watchChildren()
   }
 
   #kill(member: PoolChild, end: ChildEnd): void {
@@ -471,7 +469,7 @@ export class IsolateSandbox implements Sandbox {
 
   #check(member: PoolChild, isLate: boolean): void {
     const { clock, limits } = this.#options
-    if (isLate) this.#beginTime(member)
+    if (isLate) member.since = clock.monotonic()
     const usage = member.child.usage()
     member.firstCpuMs ??= usage?.cpuMs
     const cpuMs = usage === null || member.firstCpuMs === undefined ? null : usage.cpuMs - member.firstCpuMs

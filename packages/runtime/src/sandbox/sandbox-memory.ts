@@ -2,9 +2,9 @@ import { createContext, runInContext, Script } from 'node:vm'
 import { environmentScript, mapKind, type Environment, type ItemsKind, type RunKind } from './functions/environment.ts'
 import { compileFunction, ScriptSyntaxError, sourceName } from './functions/function-source.ts'
 import { itemsText } from './functions/items-text.ts'
-import { readCallOutcomes, readMapOutcomes } from './functions/outcome-text.ts'
+import { readCallOutcomes, readMapOutcomes, withoutLoneHalves } from './functions/outcome-text.ts'
 import { respondText } from './functions/respond-text.ts'
-import { defaultSandboxLimits, SandboxError } from './sandbox.ts'
+import { defaultSandboxLimits, documentRowsMax, SandboxError } from './sandbox.ts'
 import type { CallOutcome, JsonText, MapOutcome, RespondArguments, Sandbox, SandboxFunction } from './sandbox.ts'
 
 /** The compiled functions of one sandbox; beyond this number the oldest one is dropped. */
@@ -59,9 +59,9 @@ export class MemorySandbox implements Sandbox {
   #run(called: SandboxFunction, kind: RunKind, items: string, count: number): string {
     const { environment, value } = this.#compiled(called)
     const run = kind === 'map' ? mapKind(called.source) : kind
-    const text = environment.run(value, run, items, count, defaultSandboxLimits.resultLengthMax)
+    const text = environment.run(value, run, items, count, defaultSandboxLimits.resultLengthMax, documentRowsMax)
     if (text === null) throw new SandboxError('too_large', 'The call has too long results')
-    return text
+    return withoutLoneHalves(text)
   }
 
   #compiled({ database, designDocument, modules, source }: SandboxFunction): CompiledFunction {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { respondTests } from './sandbox-respond-suite.ts'
-import { SandboxError, type MapOutcome, type Sandbox, type SandboxFunction, type SourcePosition } from './sandbox.ts'
+import { SandboxError, unknownPosition } from './sandbox.ts'
+import type { MapOutcome, Sandbox, SandboxFunction, SourcePosition } from './sandbox.ts'
 
 export interface SandboxSuiteHost {
   /** Called once, before the first test. */
@@ -36,6 +37,30 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         assert.deepEqual(await map(source, '{"t":"a\u{1f600}b"}'), [{ kind: 'rows', rows: [
           { key: '"a\\ufffd"', value: '{"\\ufffdb":"a\u{1f600}b"}' }, { key: '"\\\\ud83d"', value: 'null' },
         ] }])
+      })
+
+      it('emit U+FFFD also when they change what texts are replaced with, or write escapes themselves', async () => {
+        const source = `() => {
+          RegExp.prototype[Symbol.replace] = String.prototype.replace = () => "1]\\n2"
+          emit("\\ud83d", JSON.rawJSON('"\\\\uD83D"'))
+        }`
+        assert.deepEqual(await map(source, '{}'), [rowsOf(['"\\ufffd"', '"\\ufffd"'])])
+      })
+
+      it('emit at most 20,000 rows for a document', async () => {
+        const source = 'doc => { for (let n = 0; n < doc.n; n++) emit(n) }'
+        const [most, tooMany, one] = await map(source, '{"n":20000}', '{"n":20001}', '{"n":1}')
+        assert.equal(most?.kind === 'rows' && most.rows.length, 20_000)
+        assert.deepEqual(tooMany, {
+          kind: 'error', message: 'The map function emitted 20001 rows; the limit is 20000', ...unknownPosition,
+        })
+        assert.deepEqual(one, rowsOf(['0', 'null']))
+      })
+
+      it('are refused when they emit hundreds of thousands of rows in one call', async () => {
+        const source = '() => { for (let n = 0; n < 20000; n++) emit(0) }'
+        assert.equal((await map(source, ...Array<string>(10).fill('{}'))).length, 10)
+        assert.equal((await refusal(map(source, ...Array<string>(14).fill('{}')))).code, 'too_large')
       })
 
       it('emit null for undefined, and name and message of errors', async () => {
@@ -84,6 +109,14 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
     })
 
     describe('calls', () => {
+      it('are described by their length when they throw a long value', async () => {
+        const source = 'length => { throw "x".repeat(length) }'
+        const [short, long] = await call(source, '[65534]', '[65535]')
+        assert.equal(short?.kind, 'thrown')
+        const message = 'The function threw a value of 65537 characters; the limit is 65536'
+        assert.deepEqual(long, { kind: 'error', message, ...unknownPosition })
+      })
+
       it('return JSON', async () => {
         const outcomes = await call('(a, b) => b === undefined ? undefined : { sum: a + b }', '[1,2]', '[1]')
         assert.deepEqual(outcomes, [{ kind: 'value', json: '{"sum":3}' }, { kind: 'value', json: 'null' }])

@@ -22,6 +22,12 @@ describe('the limits of a child process', () => {
     expect(decide('busy', 4001, 0)).to.equal('timeout')
   })
 
+  it('end a call that has used twice its time in CPU time, whatever its age', () => {
+    expect(decide('busy', 10, 2000)).to.equal(null)
+    expect(decide('busy', 10, 2001)).to.equal('timeout')
+    expect(decide('idle', 10, 2001)).to.equal(null)
+  })
+
   it('end a call after its time where the system does not report CPU time', () => {
     expect(decide('busy', 1000, null)).to.equal(null)
     expect(decide('busy', 1001, null)).to.equal('timeout')

@@ -189,6 +189,31 @@ describe('the child processes of a sandbox', function () {
     expect(most).to.equal(2)
   })
 
+  it('keep their isolates when a function is called that ended a child', async () => {
+    const sandbox = open({ callMs: 250 })
+    const counter = functionOf('() => globalThis.count = (globalThis.count ?? 0) + 1', 'other')
+    expect((await refusal(sandbox.call(functionOf(endless), ['[]']))).code).to.equal('timeout')
+    for (const count of [1, 2, 3]) {
+      expect(await sandbox.call(counter, ['[]'])).to.deep.equal([{ kind: 'value', json: String(count) }])
+      expect((await refusal(sandbox.call(functionOf(endless), ['[]']))).code).to.equal('timeout')
+    }
+  })
+
+  it('end an endless call although the node is blocked again and again', async () => {
+    const sandbox = open({ callMs: 250 })
+    await sandbox.call(identity, ['[1]'])
+    let isEnded = false
+    const running = refusal(sandbox.call(functionOf(endless), ['[]'])).finally(() => { isEnded = true })
+    for (let blocked = 0; blocked < 8 && !isEnded; blocked++) {
+      const end = performance.now() + 1200
+      while (performance.now() < end);
+      await turn()
+      await new Promise(resolve => { setTimeout(resolve, 50) })
+    }
+    expect(isEnded).to.equal(true)
+    expect((await running).code).to.equal('timeout')
+  })
+
   it('refuse calls of functions that ended a child, and no others, when too many of these wait', async () => {
     const sandbox = open({ callMs: 500, databaseCallsMax: 2 })
     const loop = async (): Promise<string> => (await refusal(sandbox.call(functionOf(endless), ['[]']))).code

@@ -40,10 +40,10 @@ export class ReductionCache {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #results: CachedParts
   /**
-   * The reductions that are being read, by key. Each resolves to true at its end, or when it is slow, and to false when
-   * its result is too large. They do not reject.
+   * The reductions that are being read, by key. Each resolves to its groups. When it is slow or fails, it resolves to
+   * true, and when its result is too large, to false. They do not reject.
    */
-  readonly #running = new Map<string, Promise<boolean>>()
+  readonly #running = new Map<string, Promise<readonly ReducedGroup[] | boolean>>()
   /** The request for which a key was made last, and its text: all shards of a node get the same request. */
   #lastRequest: ReduceIndexRequest | undefined
   #lastText: string | undefined
@@ -60,8 +60,8 @@ export class ReductionCache {
   }
 
   /**
-   * Returns the groups of a reduction. A call for a result that another call is reading waits for it. When the result
-   * is too large to be kept, each of them reads by itself; when it is not there soon, one of them does.
+   * Returns the groups of a reduction. A call for a result that another call is reading waits for it, and gets the same
+   * groups. When the result is too large, each of them reads by itself; when it is not there soon, one of them does.
    *
    * @param read begins the reduction; its pages have no head
    * @param pageBytes bytes of groups that are read ahead
@@ -74,7 +74,9 @@ export class ReductionCache {
     const key = this.#keyOf(version, request)
     if (key === undefined) return yield* read()
     for (let running = this.#running.get(key); running !== undefined; running = this.#running.get(key)) {
-      if (!await running) return yield* read()
+      const found = await running
+      if (found === false) return yield* read()
+      if (found !== true) return yield found
     }
     const known = this.#results.get(key) as readonly ReducedGroup[] | undefined
     if (known !== undefined) yield known
@@ -116,11 +118,12 @@ export class ReductionCache {
     key: string, pages: AsyncIterable<readonly ReducedGroup[]>, pageBytes: number,
     isFailure: (group: ReducedGroup) => boolean,
   ): AsyncGenerator<readonly ReducedGroup[]> {
-    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const { promise, resolve } = Promise.withResolvers<readonly ReducedGroup[] | boolean>()
     this.#running.set(key, promise)
-    const end = (isRead: boolean): void => {
+    // The first call decides.
+    const end = (result: readonly ReducedGroup[] | boolean): void => {
       if (this.#running.get(key) === promise) this.#running.delete(key)
-      resolve(isRead)
+      resolve(result)
     }
     const until = this.#clock.monotonic() + readAheadMs
     let groups: ReducedGroup[] = []
@@ -144,11 +147,12 @@ export class ReductionCache {
         isKept = false
         groups = []
       }
+      if (isKept && !groups.some(isFailure)) {
+        this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
+      }
+      if (isKept) end(groups)
     } finally {
       end(true)
-    }
-    if (isKept && !groups.some(isFailure)) {
-      this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
     }
     if (isAhead && groups.length > 0) yield groups
   }

@@ -158,6 +158,21 @@ describe('kept reductions', () => {
     expect(cache.get('1', request)).to.equal(undefined)
   })
 
+  it('are read once for calls that come together, also when a group describes a failure', async () => {
+    const cache = new ReductionCache(clock)
+    let reads = 0
+    const read = async function* () {
+      reads++
+      await Promise.resolve()
+      yield groups(3)
+    }
+    const results = [1, 2, 3].map(() => collect(cache.open('1', request, read, pageBytes, () => true)))
+    expect(await Promise.all(results)).to.deep.equal([groups(3), groups(3), groups(3)])
+    expect(reads).to.equal(1)
+    await collect(cache.open('1', request, read, pageBytes, () => true))
+    expect(reads).to.equal(2)
+  })
+
   it('take no more than the limit', async () => {
     const cache = new ReductionCache(clock, 1500)
     for (const version of ['1', '2', '3']) {

@@ -3,7 +3,8 @@ import { failureLengthMax } from '../failure-text.ts'
 import { environmentScript, mapKind, type RunKind } from '../functions/environment.ts'
 import { compileFunction, ScriptSyntaxError, sourceName } from '../functions/function-source.ts'
 import type { ScriptContext } from '../functions/function-source.ts'
-import { SandboxError } from '../sandbox.ts'
+import { withoutLoneHalves } from '../functions/outcome-text.ts'
+import { documentRowsMax, SandboxError } from '../sandbox.ts'
 import type { CallKind, CallReply } from './messages.ts'
 
 export interface IsolateLimits { readonly heapMiB: number; readonly resultLengthMax: number }
@@ -63,9 +64,11 @@ export class HostedIsolate {
       if (kind === 'compile') return { reply: { status: 'done', bytes: 0 }, text: '' }
       const outcomes: unknown = run.applySync(undefined, [
         called.derefInto(), kind === 'map' ? this.#mapKinds.get(id) : kind, items, count, this.#limits.resultLengthMax,
+        documentRowsMax,
       ])
       if (typeof outcomes !== 'string') return { reply: { status: 'too_large' }, text: '' }
-      return { reply: { status: 'done', bytes: Buffer.byteLength(outcomes) }, text: outcomes }
+      const text = withoutLoneHalves(outcomes)
+      return { reply: { status: 'done', bytes: Buffer.byteLength(text) }, text }
     } catch (error) {
       return { reply: this.#failure(error), text: '' }
     }

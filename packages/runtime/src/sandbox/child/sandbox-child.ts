@@ -117,6 +117,10 @@ export class SandboxChild {
     }
   }
 
+  get isolateCount(): number {
+    return this.#isolates.length
+  }
+
   /** True when the child has the isolate of this function. */
   knows(called: SandboxFunction): boolean {
     return this.#find(called) !== undefined

@@ -32,9 +32,11 @@ export interface Environment {
    * @param items JSON array of the documents (map), of the argument lists (call), or of the request and then the
    *   documents (filter); or the text that `respondText` returns
    * @param count number of the items
-   * @param lengthMax length of the returned text; when it would be longer, null is returned
+   * @param lengthMax length of the returned text; when it would be longer, null is returned. A row counts for 64
+   *   characters more, because a text of short lines takes long to read.
+   * @param rowsMax number of rows of one document. Those of a document that has more are counted and not returned.
    */
-  run(called: unknown, kind: RunKind, items: string, count: number, lengthMax: number): string | null
+  run(called: unknown, kind: RunKind, items: string, count: number, lengthMax: number, rowsMax: number): string | null
   /** Lets the script that is run next read the global `eval` once. After that, and for functions, it throws. */
   allowEval(): void
 }
@@ -84,31 +86,34 @@ function createEnvironment(
     written.rowCount = 0
     try {
       if (kind === 'filter') return invoke(called, modules, [item, request]) ? '=true\n' : '=false\n'
-      if (kind === 'call') return `=${texts.unicode(invoke(called, modules, item as unknown[]))}\n`
+      if (kind === 'call') return `=${texts.json(invoke(called, modules, item as unknown[]))}\n`
       if (kind === 'map') freeze(item)
       invoke(called, undefined, [item])
-      return `${written.rowCount}\n${written.rows}`
+      return `${written.rowCount}\n${written.rowCount > written.rowsMax ? '' : written.rows}`
     } catch (error) {
       return failure(error)
     }
   }
 
-  function runItems(called: unknown, kind: RunKind, text: string, count: number, lengthMax: number): string {
+  function runItems(called: unknown, kind: RunKind, text: string, count: number, lengthMax: number): string | null {
     const items = parse(text) as unknown[]
     const first = kind === 'filter' ? 1 : 0
     const end = first + count
     if (items.length !== end) throw new ErrorClass(`The text has ${items.length} items instead of ${end}.`)
     let outcomes = ''
-    for (let index = first; index < end && outcomes.length + written.logged.length <= lengthMax; index++) {
-      outcomes += runOne(called, kind, items[index], items[0])
+    let left = lengthMax
+    for (let index = first; index < end && left >= written.logged.length; index++) {
+      const outcome = runOne(called, kind, items[index], items[0])
+      left -= outcome.length + 64 * written.rowCount
+      outcomes += outcome
     }
-    return outcomes
+    return left >= written.logged.length ? outcomes : null
   }
 
   function runResponse(called: unknown, text: string, lengthMax: number): string | null {
     try {
       const response = respond(called, text, lengthMax)
-      return response === null ? null : `=${texts.unicode(response)}\n`
+      return response === null ? null : `=${texts.json(response)}\n`
     } catch (error) {
       return failure(error)
     }
@@ -116,9 +121,10 @@ function createEnvironment(
 
   return {
     allowEval,
-    run: (called, kind, items, count, lengthMax) => {
+    run: (called, kind, items, count, lengthMax, rowsMax) => {
       written.logged = ''
       written.logLines = 0
+      written.rowsMax = rowsMax
       const outcomes = kind === 'respond'
         ? runResponse(called, items, lengthMax) : runItems(called, kind, items, count, lengthMax)
       if (outcomes === null || outcomes.length + written.logged.length > lengthMax) return null
@@ -129,9 +135,10 @@ function createEnvironment(
 
 /** What a function wrote by its globals. */
 interface Written {
-  /** The emitted rows, two lines for each. */
+  /** The emitted rows, two lines for each; at most `rowsMax`. */
   rows: string
   rowCount: number
+  rowsMax: number
   /** The logged texts, as lines of the outcomes. */
   logged: string
   /** The number of calls of `log`, also of those that are beyond the limit and had no effect. */
@@ -143,11 +150,11 @@ function createGlobals(scope: Record<string, unknown>, texts: Texts): Written {
   const { isArray } = Array
   const ObjectClass = Object
   const logLinesMax = 100
-  const written: Written = { rows: '', rowCount: 0, logged: '', logLines: 0 }
+  const written: Written = { rows: '', rowCount: 0, rowsMax: 0, logged: '', logLines: 0 }
 
   for (const name of ['WebAssembly', 'SharedArrayBuffer', 'Atomics']) delete scope[name]
   scope['emit'] = (key: unknown, value: unknown) => {
-    const row = `${texts.unicode(key)}\n${texts.unicode(value)}\n`
+    const row = written.rowCount < written.rowsMax ? `${texts.json(key)}\n${texts.json(value)}\n` : ''
     written.rows += row
     written.rowCount++
   }
@@ -210,30 +217,20 @@ interface Texts {
    * because `JSON.stringify` escapes those in strings.
    */
   json(value: unknown): string
-  /** Like `json`, with U+FFFD for each half of a surrogate pair without the other, which UTF-8 cannot encode. */
-  unicode(value: unknown): string
   /** Cuts a text that is written to the log or into an error. */
   shorten(text: string): string
 }
 
 function createTexts(): Texts {
   const { stringify } = JSON
-  const { apply } = Reflect
-  const { includes, replace } = String.prototype
   const ErrorClass = Error
   const lengthMax = 1000
-  // JSON.stringify writes only lone halves as escapes. An even number of backslashes before one are escaped themselves.
-  const loneHalf = /\\ud[89a-f][0-9a-f]{2}(?<=(?:^|[^\\])(?:\\\\)*.{6})/g
   function json(value: unknown): string {
     const isError = value instanceof ErrorClass
     return stringify(isError ? { error: `${value.name}`, message: `${value.message}` } : value) ?? 'null'
   }
   return {
     json,
-    unicode: value => {
-      const text = json(value)
-      return apply(includes, text, ['\\ud']) ? apply(replace, text, [loneHalf, '\\ufffd']) : text
-    },
     shorten: text => text.length > lengthMax ? text.slice(0, lengthMax) : text,
   }
 }

@@ -7,7 +7,7 @@ import type { IndexedRow, Indexer, MappedDocument } from '../indexer.ts'
 import { encodeRowGroup, groupOfKey } from '../row-groups.ts'
 import { type MapParts, sandboxFunction } from './javascript-functions.ts'
 import { demandedAbort } from './map-abort.ts'
-import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
+import { isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { callInBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
@@ -30,15 +30,12 @@ const overloadPatienceMs = 30_000
  */
 export class JavaScriptIndexer implements Indexer {
   readonly #parts: MapParts
-  readonly #documentRowsMax: number
   readonly #root = new SortKeyEncoder('root')
   readonly #raw = new SortKeyEncoder('raw')
   readonly #readMembers = new WeakMap<IndexDefinition, NamedMembers | undefined>()
 
-  /** @param documentRowsMax the number of rows that a document may have in an index */
-  constructor(parts: MapParts, documentRowsMax = defaultDocumentRowsMax) {
+  constructor(parts: MapParts) {
     this.#parts = parts
-    this.#documentRowsMax = documentRowsMax
   }
 
   versionOf(): string {
@@ -96,7 +93,7 @@ export class JavaScriptIndexer implements Indexer {
       const outcome = outcomes[at]!
       const abort = 'kind' in outcome && outcome.kind === 'thrown' ? demandedAbort(outcome) : undefined
       if (abort !== undefined) throw abort
-      results.push(yield* mappedDocument(definition, id, outcome, encoder, this.#documentRowsMax))
+      results.push(yield* mappedDocument(definition, id, outcome, encoder))
       yield
     }
     return results

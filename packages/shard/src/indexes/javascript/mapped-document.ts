@@ -1,18 +1,13 @@
 /** Documents as map functions see them, and the rows that these emit. */
 import {
-  type AttachmentRecord, type ChangeRow, encodeViewRow, type IndexDefinition, type Leaf, parseEmitted, partitionPrefix,
-  SortKeyEncoder, spliceDocument,
+  type AttachmentRecord, type ChangeRow, checkJson, encodeViewRow, type IndexDefinition, type Leaf, parseEmitted,
+  partitionPrefix, readValue, SortKeyEncoder, spliceDocument,
 } from '@sectional/core'
 import { type EmittedRow, failureText, type JsonText, type MapOutcome, SandboxError } from '@sectional/runtime'
 import type { MappedDocument, MappedRow } from '../indexer.ts'
 
 /** The order of values in rows with equal keys. */
 const valueOrder = new SortKeyEncoder('raw')
-/**
- * The default of the number of rows that one document may have in an index. 20,000 rows take about 50 ms without a
- * pause, because they are sorted and written together.
- */
-export const defaultDocumentRowsMax = 20_000
 /**
  * Bytes of the sort keys of the rows of one document, which are written together. The key of an array of numbers has up
  * to seven times the length of its JSON in the store.
@@ -23,6 +18,10 @@ const aboveKeys = '\u00ff'
 /** Number of rows that are made without a pause, and bytes of a sort key after which there is one in any case. */
 const rowsAtOnce = 16
 const longKeyBytes = 16 * 1024
+/** Longer JSON, in UTF-16 units, is read in slices. */
+const shortJsonLength = 64 * 1024
+/** UTF-16 units of the JSON of a key. A longer one has a sort key of more than the 1 MiB that these may have. */
+const keyLengthMax = 4 * 1024 * 1024
 
 /** A row that is being sorted. `order` is computed only when two rows of the document have equal keys. */
 interface OrderedRow { readonly row: MappedRow; readonly json: string; order: string }
@@ -77,18 +76,14 @@ function stub({ name, contentType, revpos, digest, length }: AttachmentRecord): 
  * values, as in CouchDB: numbers, false, null, true, objects, arrays, strings by their bytes.
  *
  * @param encoder makes the sort keys of the index
- * @param rowsMax a document with more rows has none, and an error
- * @returns a generator for `Turns.run`, because a document may have hundreds of thousands of rows
+ * @returns a generator for `Turns.run`, because a document may have many rows, and long ones
  */
 export function* mappedDocument(
   { options }: IndexDefinition, id: string, outcome: MapOutcome | SandboxError, encoder: SortKeyEncoder,
-  rowsMax: number,
 ): Generator<void, MappedDocument> {
   if (outcome instanceof SandboxError) return { error: outcome.message, exceededLimits: true }
   if (outcome.kind === 'thrown') return { error: `The map function threw ${outcome.json}` }
   if (outcome.kind === 'error') return { error: failureText(outcome.message, outcome) }
-  const { length } = outcome.rows
-  if (length > rowsMax) return { error: `The map function emitted ${length} rows; the limit is ${rowsMax}` }
   const prefix = options['partitioned'] === true ? partitionPrefix(id.slice(0, id.indexOf(':'))) : ''
   try {
     return { rows: yield* mappedRows(outcome.rows, prefix, encoder) }
@@ -97,15 +92,18 @@ export function* mappedDocument(
   }
 }
 
-/** @throws ApiError for a key that is too long; SyntaxError for a key or value that a hostile function made */
+/**
+ * @throws ApiError for a key that is too long or nested too deep; SyntaxError or ApiError for a key or value that a
+ * hostile function made
+ */
 function* mappedRows(
   emitted: readonly EmittedRow[], prefix: string, encoder: SortKeyEncoder,
 ): Generator<void, readonly MappedRow[]> {
-  if (emitted.length === 1) return [mappedRow(emitted[0]!, prefix, encoder)]
+  if (emitted.length === 1) return [yield* mappedRow(emitted[0]!, prefix, encoder)]
   const rows: OrderedRow[] = []
   let keyBytes = 0
   for (const each of emitted) {
-    const row = mappedRow(each, prefix, encoder)
+    const row = yield* mappedRow(each, prefix, encoder)
     keyBytes += row.key.length
     if (keyBytes > documentKeyBytesMax) {
       throw new RangeError(`the sort keys of the document have more than ${documentKeyBytesMax} bytes`)
@@ -116,7 +114,7 @@ function* mappedRows(
   rows.sort((a, b) => compareTexts(a.row.key, b.row.key))
   if (rows.some(({ row }, at) => row.key === rows[at - 1]?.row.key)) {
     for (const [at, each] of rows.entries()) {
-      each.order = valueKey(each.json)
+      each.order = yield* valueKey(each.json)
       if (at % rowsAtOnce === 0) yield
     }
     rows.sort((a, b) => compareTexts(a.row.key, b.row.key) || compareTexts(a.order, b.order))
@@ -124,18 +122,43 @@ function* mappedRows(
   return rows.map(({ row }) => row)
 }
 
-function mappedRow({ key, value }: EmittedRow, prefix: string, encoder: SortKeyEncoder): MappedRow {
-  JSON.parse(value)
-  return { key: prefix + encoder.encode(parseEmitted(key)), value: encodeViewRow(key, value) }
+function* mappedRow({ key, value }: EmittedRow, prefix: string, encoder: SortKeyEncoder): Generator<void, MappedRow> {
+  if (isShort(value)) JSON.parse(value)
+  else yield* checkLong(value)
+  if (key.length > keyLengthMax) {
+    throw new RangeError(`the JSON of the key has ${key.length} characters; the limit is ${keyLengthMax}`)
+  }
+  const parsed = isShort(key) ? parseEmitted(key) : yield* readLong(key)
+  return { key: prefix + encoder.encode(parsed), value: encodeViewRow(key, value) }
 }
 
 /** Returns a text by which values are ordered. Values that are too long for a sort key come last. */
-function valueKey(json: string): string {
+function* valueKey(json: string): Generator<void, string> {
+  if (json.length > keyLengthMax) return aboveKeys + json
+  const value = isShort(json) ? parseEmitted(json) : yield* readLong(json)
   try {
-    return valueOrder.encode(parseEmitted(json))
+    return valueOrder.encode(value)
   } catch {
     return aboveKeys + json
   }
+}
+
+/** Strings are short enough for `JSON.parse`, whatever their length. */
+function isShort(json: string): boolean {
+  return json.length <= shortJsonLength || (!json.startsWith('{') && !json.startsWith('['))
+}
+
+function* checkLong(json: string): Generator<void, void> {
+  const bytes = Buffer.from(json)
+  const { end } = yield* checkJson(bytes, 0)
+  if (end !== bytes.length) throw new SyntaxError('text follows the JSON of the value')
+}
+
+function* readLong(json: string): Generator<void, unknown> {
+  const bytes = Buffer.from(json)
+  const { value, end } = yield* readValue(bytes, 0)
+  if (end !== bytes.length) throw new SyntaxError('text follows the JSON of the key')
+  return value
 }
 
 function compareTexts(a: string, b: string): number {

@@ -5,7 +5,7 @@ import {
 import { failureText, type MapOutcome, SandboxError, unknownPosition } from '@sectional/runtime'
 import type { IndexedRow } from '../indexer.ts'
 import { type MapParts, sandboxFunction } from './javascript-functions.ts'
-import { defaultDocumentRowsMax, isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
+import { isMapped, mapArgument, mappedDocument } from './mapped-document.ts'
 import { itemFailures } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
 import { viewReducer } from './view-reducers.ts'
@@ -73,7 +73,7 @@ class MapTrial {
       const { message: error, line, column, module } = outcome
       return this.#fail({ id, error, line, column, module })
     }
-    const rows = mappedDocument(this.#definition, id, outcome, this.#encoder, defaultDocumentRowsMax)
+    const rows = mappedDocument(this.#definition, id, outcome, this.#encoder)
     const made = await turns.run(rows)
     if (made.error !== undefined) return this.#fail({ id, error: made.error, ...unknownPosition })
     for (const [number, each] of made.rows.entries()) {
