@@ -49,15 +49,26 @@ export async function measureBuild(
   return { documents, seconds, cpuUs: (familyCpuUs(processId) - before) / documents }
 }
 
-/** Measures V8 alone with the same documents and function, in a process of its own. */
-export async function measureCeiling(map: string, documents: number): Promise<MeasuredBuild> {
+/** Measures V8 alone with the same documents and function, in a process of its own, before and after `measured`. */
+async function measureBeside(
+  map: string, documents: number, measured: () => Promise<MeasuredBuild>,
+): Promise<{ readonly built: MeasuredBuild; readonly ceiling: MeasuredBuild }> {
+  const before = await measureCeiling(map, documents)
+  const built = await measured()
+  const after = await measureCeiling(map, documents)
+  const seconds = (before.seconds + after.seconds) / 2
+  return { built, ceiling: { documents, seconds, cpuUs: (before.cpuUs + after.cpuUs) / 2 } }
+}
+
+async function measureCeiling(map: string, documents: number): Promise<MeasuredBuild> {
   const { perSecond, cpuUs } = await runScript('view-ceiling.ts', [map, String(documents)]) as Measured
   return { documents, seconds: documents / perSecond, cpuUs }
 }
 
 /**
- * Returns rows of a table. Ratios are those of documents for each second of CPU, and for each second. Before, a view
- * without rows is built. V8 alone also calls its function once with all documents before it is measured. LevelDB
+ * Returns rows of a table. Ratios are those of documents for each second of CPU, and for each second. V8 alone is
+ * measured before and after each build, because the speed of a virtual machine changes within a minute. Before all, a
+ * view without rows is built. V8 alone also calls its function once with all documents before it is measured. LevelDB
  * compacts files that many reads have searched, so the first reading of documents that have just been written pays for
  * compactions which the writes have left. The time of that build is printed, too.
  */
@@ -70,8 +81,8 @@ export async function measureBuilds(
   console.log(`view without rows, behind the writes of the documents: ${first.cpuUs.toFixed(1)} us CPU for a document`)
   const lines: string[] = []
   for (const [name, map] of Object.entries(maps)) {
-    const ceiling = await measureCeiling(map, documents)
-    const built = await measureBuild(cluster, database, documents, name.replaceAll(/\W+/g, '-'), { map })
+    const { built, ceiling } = await measureBeside(map, documents, () => (
+      measureBuild(cluster, database, documents, name.replaceAll(/\W+/g, '-'), { map })))
     lines.push(buildLine(name, built, ceiling))
     console.log(lines.at(-1))
   }
