@@ -55,7 +55,13 @@ export async function viewFunction(
     called,
     decide: async documents => {
       const outcomes = await services.runtime.sandbox.map(called, documents)
-      return outcomes.map(outcome => outcome.kind === 'rows' ? outcome.rows.length > 0 : valueOf(outcome) === 'true')
+      return outcomes.map(outcome => {
+        switch (outcome.kind) {
+          case 'rows': return outcome.rows.length > 0
+          case 'tooManyRows': return true
+          default: return valueOf(outcome) === 'true'
+        }
+      })
     },
   }
 }

@@ -20,6 +20,7 @@ const design = {
   lib: { names: 'exports.list = ["b", "c"]' },
   views: {
     big: { map: 'function (doc) { if (doc.n > 2) emit(doc.n) }' }, broken: { map: 'function (' },
+    many: { map: 'function (doc) { for (let n = 0; n < doc.n; n++) emit(n) }' },
     'big/ones': { map: 'function (doc) { if (doc.n > 3) emit(doc.n) }' },
   },
 }
@@ -73,6 +74,8 @@ describe('filter functions of changes feeds', () => {
     expect(await ids('filter=_view&view=f/big')).to.deep.equal(['c', 'd'])
     const { results: [row], pending } = await changes('filter=_view&view=f/big&limit=1&include_docs=true')
     expect([row.doc.n, pending]).to.deep.equal([3, 1])
+    await write({ e: 20_001, g: 0 })
+    expect(await ids('filter=_view&view=f/many')).to.deep.equal(['a', 'b', 'c', 'd', 'e'])
   })
 
   it('are counted by limit after they have chosen, and rows that they leave out advance the last token', async () => {

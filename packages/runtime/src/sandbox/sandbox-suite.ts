@@ -43,23 +43,24 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         const source = `() => {
           RegExp.prototype[Symbol.replace] = String.prototype.replace = () => "1]\\n2"
           emit("\\ud83d", JSON.rawJSON('"\\\\uD83D"'))
+          emit(1, JSON.rawJSON('"\\\\uD83D\\\\uDE00"'))
         }`
-        assert.deepEqual(await map(source, '{}'), [rowsOf(['"\\ufffd"', '"\\ufffd"'])])
+        assert.deepEqual(await map(source, '{}'), [rowsOf(['"\\ufffd"', '"\\ufffd"'], ['1', '"\\uD83D\\uDE00"'])])
       })
 
       it('emit at most 20,000 rows for a document', async () => {
         const source = 'doc => { for (let n = 0; n < doc.n; n++) emit(n) }'
         const [most, tooMany, one] = await map(source, '{"n":20000}', '{"n":20001}', '{"n":1}')
         assert.equal(most?.kind === 'rows' && most.rows.length, 20_000)
-        assert.deepEqual(tooMany, {
-          kind: 'error', message: 'The map function emitted 20001 rows; the limit is 20000', ...unknownPosition,
-        })
+        assert.deepEqual(tooMany, { kind: 'tooManyRows', count: 20_001 })
         assert.deepEqual(one, rowsOf(['0', 'null']))
       })
 
       it('are refused when they emit hundreds of thousands of rows in one call', async () => {
         const source = '() => { for (let n = 0; n < 20000; n++) emit(0) }'
         assert.equal((await map(source, ...Array<string>(10).fill('{}'))).length, 10)
+        const [counted] = await map('() => { for (let n = 0; n < 500000; n++) emit(0) }', '{}')
+        assert.deepEqual(counted, { kind: 'tooManyRows', count: 500_000 })
         assert.equal((await refusal(map(source, ...Array<string>(14).fill('{}')))).code, 'too_large')
       })
 
@@ -115,6 +116,26 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         assert.equal(short?.kind, 'thrown')
         const message = 'The function threw a value of 65537 characters; the limit is 65536'
         assert.deepEqual(long, { kind: 'error', message, ...unknownPosition })
+      })
+
+      it('keep the beginning of a long reason when they refuse', async () => {
+        const thrown = { forbidden: 'x'.repeat(10_000) }
+        const [outcome] = await call('() => { throw { forbidden: "x".repeat(1e5), more: 1 } }', '[]')
+        assert.deepEqual(outcome, { kind: 'thrown', json: JSON.stringify(thrown) })
+      })
+
+      it('have short errors, whatever they change', async () => {
+        const long = '"x".repeat(1e6)'
+        const sources = [
+          `() => { String.prototype.slice = () => ${long}; throw new Error(${long}) }`,
+          `() => { Object.prototype.toJSON = () => [${long}]; throw new Error("x") }`,
+          `() => { throw new Proxy(new Error("x"), { get: (t, k) => typeof k === "symbol" ? [${long}] : t[k] }) }`,
+        ]
+        for (const source of sources) {
+          const [outcome] = await call(source, '[]')
+          assert.equal(outcome?.kind, 'error', source)
+          assert.ok(JSON.stringify(outcome).length < 2000, source)
+        }
       })
 
       it('return JSON', async () => {

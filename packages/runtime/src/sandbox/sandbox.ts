@@ -96,17 +96,22 @@ export interface EmittedRow { readonly key: string; readonly value: string }
 export const documentRowsMax = 20_000
 
 /**
- * The rows of one document in the order of the calls of `emit`, or why the function failed for this document. More
- * than `documentRowsMax` rows are a failure.
+ * The rows of one document in the order of the calls of `emit`, the number of rows if there are more than
+ * `documentRowsMax`, or why the function failed for this document.
  */
-export type MapOutcome = { readonly kind: 'rows'; readonly rows: readonly EmittedRow[] } | Thrown | FunctionFailure
+export type MapOutcome =
+  | { readonly kind: 'rows'; readonly rows: readonly EmittedRow[] }
+  | { readonly kind: 'tooManyRows'; readonly count: number }
+  | Thrown
+  | FunctionFailure
 
 /** The JSON text of what the function returned (`null` for undefined). */
 export type CallOutcome = { readonly kind: 'value'; readonly json: string } | Thrown | FunctionFailure
 
 /**
- * The function threw a value that is not an `Error`: its JSON text, for instance `{"forbidden":"..."}`. A value whose
- * text has more than 65,536 UTF-16 units is a `FunctionFailure`.
+ * The function threw a value that is not an `Error`: its JSON text, for instance `{"forbidden":"..."}`. If this has
+ * more than 65,536 UTF-16 units, the first 10,000 of the text `forbidden` or `unauthorized` remain; a value without
+ * these is a `FunctionFailure`.
  */
 export interface Thrown { readonly kind: 'thrown'; readonly json: string }
 

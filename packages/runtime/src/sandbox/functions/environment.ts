@@ -33,7 +33,7 @@ export interface Environment {
    *   documents (filter); or the text that `respondText` returns
    * @param count number of the items
    * @param lengthMax length of the returned text; when it would be longer, null is returned. A row counts for 64
-   *   characters more, because a text of short lines takes long to read.
+   *   characters more, and a line about a failure for sixteen of its length, because these take long to read.
    * @param rowsMax number of rows of one document. Those of a document that has more are counted and not returned.
    */
   run(called: unknown, kind: RunKind, items: string, count: number, lengthMax: number, rowsMax: number): string | null
@@ -91,6 +91,7 @@ function createEnvironment(
       invoke(called, undefined, [item])
       return `${written.rowCount}\n${written.rowCount > written.rowsMax ? '' : written.rows}`
     } catch (error) {
+      written.rowCount = 0
       return failure(error)
     }
   }
@@ -104,8 +105,9 @@ function createEnvironment(
     let left = lengthMax
     for (let index = first; index < end && left >= written.logged.length; index++) {
       const outcome = runOne(called, kind, items[index], items[0])
-      left -= outcome.length + 64 * written.rowCount
       outcomes += outcome
+      left -= outcome.length * (outcome[0] === '!' ? 16 : 1)
+      if (written.rowCount <= written.rowsMax) left -= 64 * written.rowCount
     }
     return left >= written.logged.length ? outcomes : null
   }
@@ -217,12 +219,14 @@ interface Texts {
    * because `JSON.stringify` escapes those in strings.
    */
   json(value: unknown): string
-  /** Cuts a text that is written to the log or into an error. */
-  shorten(text: string): string
+  /** Cuts a text that is written to the log or into an error. @param length 1,000 by default */
+  shorten(text: string, length?: number): string
 }
 
 function createTexts(): Texts {
   const { stringify } = JSON
+  const { apply } = Reflect
+  const { slice } = String.prototype
   const ErrorClass = Error
   const lengthMax = 1000
   function json(value: unknown): string {
@@ -231,7 +235,7 @@ function createTexts(): Texts {
   }
   return {
     json,
-    shorten: text => text.length > lengthMax ? text.slice(0, lengthMax) : text,
+    shorten: (text, length = lengthMax) => text.length > length ? apply(slice, text, [0, length]) : text,
   }
 }
 
@@ -318,22 +322,50 @@ function createFailures(
   const { stringify } = JSON
   const { apply } = Reflect
   const { exec } = RegExp.prototype
+  const { slice } = String.prototype
   const ErrorClass = Error
+  const thrownLengthMax = 64 * 1024
+  const reasonLengthMax = 10_000
+  const ObjectClass = Object
   const framePattern = new RegExp(`(${functionName}|module:[^\\s:()]+):(\\d+):(\\d+)`)
+
+  /** The members are texts and numbers, and the object inherits no `toJSON`, so that the result is short. */
+  function errorLine(
+    message: string, code: unknown, line: number | null, column: number | null, module: string | null,
+  ): string {
+    const known = code === 'invalid_require_path' || code === 'compilation_error' ? code : undefined
+    return stringify({ __proto__: null, kind: 'error', code: known, message, line, column, module })
+  }
 
   function describe(error: Error): string {
     const message = shorten(`${error.name}: ${error.message}`)
     const code = (error as unknown as Record<symbol, unknown>)[codeOf]
     const frame = apply(exec, framePattern, [`${error.stack}`]) as RegExpExecArray | null
-    if (frame === null) return stringify({ kind: 'error', code, message, line: null, column: null, module: null })
-    const module = frame[1] === functionName ? null : (frame[1] as string).slice('module:'.length)
+    if (frame === null) return errorLine(message, code, null, null, null)
+    const module = frame[1] === functionName ? null : shorten(apply(slice, frame[1], ['module:'.length]))
     const line = Number(frame[2]) - (module === null ? 0 : 1)
-    return stringify({ kind: 'error', code, message, line, column: Number(frame[3]), module })
+    return errorLine(message, code, line, Number(frame[3]), module)
+  }
+
+  /** Returns the JSON of a refusal with the beginning of its reason, if the value is one. */
+  function shortRefusal(thrown: unknown): string | undefined {
+    const { forbidden, unauthorized } = ObjectClass(thrown) as Record<string, unknown>
+    if (typeof forbidden === 'string') return json({ __proto__: null, forbidden: shorten(forbidden, reasonLengthMax) })
+    if (typeof unauthorized !== 'string') return undefined
+    return json({ __proto__: null, unauthorized: shorten(unauthorized, reasonLengthMax) })
+  }
+
+  function describeValue(thrown: unknown): string {
+    const text = json(thrown)
+    const short = text.length > thrownLengthMax ? shortRefusal(thrown) : text
+    if (short !== undefined) return stringify({ __proto__: null, kind: 'thrown', json: short })
+    const message = `The function threw a value of ${text.length} characters; the limit is ${thrownLengthMax}`
+    return errorLine(message, undefined, null, null, null)
   }
 
   return thrown => {
     try {
-      return `!${thrown instanceof ErrorClass ? describe(thrown) : stringify({ kind: 'thrown', json: json(thrown) })}\n`
+      return `!${thrown instanceof ErrorClass ? describe(thrown) : describeValue(thrown)}\n`
     } catch {
       return '!{}\n'
     }

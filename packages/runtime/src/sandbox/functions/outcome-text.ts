@@ -11,22 +11,27 @@
  * | `#` and JSON | a text that was logged; these lines follow the outcomes |
  */
 import { failureLengthMax } from '../failure-text.ts'
-import { documentRowsMax, unknownPosition } from '../sandbox.ts'
+import { documentRowsMax } from '../sandbox.ts'
 import type { CallOutcome, EmittedRow, FunctionFailure, MapOutcome, Thrown } from '../sandbox.ts'
 
 export interface ReadOutcomes<Outcome> { readonly outcomes: readonly Outcome[]; readonly logged: readonly string[] }
 
-/** JSON text of a thrown value that is not described by its length instead, in UTF-16 units. */
-const thrownLengthMax = 64 * 1024
-// JSON.stringify writes only lone halves as escapes. An even number of backslashes before one are escaped themselves.
-const loneHalf = /\\ud[89a-f][0-9a-f]{2}(?<=(?:^|[^\\])(?:\\\\)*.{6})/gi
+/** UTF-16 units of a line about a thrown value. `createFailures` writes none of more than 128 Ki. */
+const failureLineMax = 130 * 1024
+// Escapes of surrogates: pairs, or halves without the other. An even number of backslashes before an escape are escaped
+// themselves.
+const surrogates = new RegExp([
+  '\\\\ud[89ab][0-9a-f]{2}\\\\ud[c-f][0-9a-f]{2}(?<=(?:^|[^\\\\])(?:\\\\\\\\)*.{12})',
+  '(\\\\ud[89a-f][0-9a-f]{2})(?<=(?:^|[^\\\\])(?:\\\\\\\\)*.{6})',
+].join('|'), 'gi')
 
 /**
  * Returns the text with U+FFFD for each escape of a half of a surrogate pair without the other, which UTF-8 cannot
  * encode. The context of the function cannot do this, because the function may change what `replace` uses.
  */
 export function withoutLoneHalves(text: string): string {
-  return text.includes('\\ud') || text.includes('\\uD') ? text.replace(loneHalf, '\\ufffd') : text
+  if (!text.includes('\\ud') && !text.includes('\\uD')) return text
+  return text.replace(surrogates, (found, half?: string) => half === undefined ? found : '\\ufffd')
 }
 
 /** @throws Error when the text has not `count` outcomes of a map function */
@@ -34,10 +39,7 @@ export function readMapOutcomes(text: string, count: number): ReadOutcomes<MapOu
   return readOutcomes(text, count, (line, next) => {
     const rowCount = Number(line)
     if (!Number.isSafeInteger(rowCount)) throw new Error('Outcomes of a map function expected')
-    if (rowCount > documentRowsMax) {
-      const message = `The map function emitted ${rowCount} rows; the limit is ${documentRowsMax}`
-      return { kind: 'error', message, ...unknownPosition }
-    }
+    if (rowCount > documentRowsMax) return { kind: 'tooManyRows', count: rowCount }
     const rows: EmittedRow[] = []
     for (let row = 0; row < rowCount; row++) rows.push({ key: next(), value: next() })
     return { kind: 'rows', rows }
@@ -74,12 +76,9 @@ function readOutcomes<Outcome>(
 
 /** A hostile function can change what `createEnvironment` writes, so that every member is checked and cut. */
 function readThrown(json: string): Thrown | FunctionFailure {
-  const { kind, json: thrown, code, message, line, column, module } = jsonObject(json)
-  if (kind === 'thrown' && typeof thrown === 'string') {
-    if (thrown.length <= thrownLengthMax) return { kind, json: thrown }
-    const text = `The function threw a value of ${thrown.length} characters; the limit is ${thrownLengthMax}`
-    return { kind: 'error', message: text, ...unknownPosition }
-  }
+  const found = json.length > failureLineMax ? {} : jsonObject(json)
+  const { kind, json: thrown, code, message, line, column, module } = found
+  if (kind === 'thrown' && typeof thrown === 'string') return { kind, json: thrown }
   return {
     kind: 'error',
     ...(code === 'invalid_require_path' || code === 'compilation_error') && { code },

@@ -4,6 +4,7 @@ import {
 import { type CallOutcome, failureText, SandboxError, type SandboxFunction } from '@sectional/runtime'
 import type { IndexedRow } from '../indexer.ts'
 import { type JavaScriptParts, sandboxFunction } from './javascript-functions.ts'
+import { checkEmitted } from './long-json.ts'
 import { defaultReduceLimit, reduceOverflow } from './reduce-limit.ts'
 import { callInBatches, inBatches } from './sandbox-batches.ts'
 import type { ViewReducer } from './view-reducer.ts'
@@ -55,11 +56,22 @@ export class CustomReducer implements ViewReducer {
     const { outcomes, exhausted } =
       await callInBatches(argumentLists, batch => sandbox.call(this.#function, batch), signal)
     if (exhausted !== undefined) throw exhausted
-    return turns.map(outcomes, (outcome, at) => this.#stateOf(outcome, argumentLists[at]!.length))
+    return turns.run(this.#statesOf(outcomes, argumentLists))
+  }
+
+  * #statesOf(
+    outcomes: readonly (CallOutcome | SandboxError)[], argumentLists: readonly string[],
+  ): Generator<void, readonly Uint8Array[]> {
+    const states: Uint8Array[] = []
+    for (const [at, outcome] of outcomes.entries()) {
+      states.push(yield* this.#stateOf(outcome, argumentLists[at]!.length))
+      yield
+    }
+    return states
   }
 
   /** Returns the state that an outcome makes. @param inputLength UTF-16 units of the arguments' JSON */
-  #stateOf(outcome: CallOutcome | SandboxError, inputLength: number): Uint8Array {
+  * #stateOf(outcome: CallOutcome | SandboxError, inputLength: number): Generator<void, Uint8Array> {
     if (outcome instanceof SandboxError) return failed(outcome.code, outcome.message)
     if (outcome.kind === 'thrown') return this.#raised(`The reduce function threw ${outcome.json}`)
     if (outcome.kind === 'error') return this.#raised(failureText(outcome.message, outcome))
@@ -70,7 +82,7 @@ export class CustomReducer implements ViewReducer {
       if (reduceLimit.reduceLimit === 'true') return failed('reduce_overflow_error', overflow)
       onReduceOverflow?.(this.#function.designDocument, overflow)
     }
-    return isJson(json) ? encodeReducedJson(json) : this.#raised('The reduce function returned no JSON')
+    return (yield* isJson(json)) ? encodeReducedJson(json) : this.#raised('The reduce function returned no JSON')
   }
 
   #raised(reason: string): Uint8Array {
@@ -109,9 +121,9 @@ function failed(error: string, reason: string): Uint8Array {
 }
 
 /** A hostile function can change the text of its result. */
-function isJson(text: string): boolean {
+function* isJson(text: string): Generator<void, boolean> {
   try {
-    JSON.parse(text)
+    yield* checkEmitted(text)
     return true
   } catch {
     return false

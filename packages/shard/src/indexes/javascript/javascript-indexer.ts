@@ -154,6 +154,7 @@ async function unlessOverloaded<T>(call: () => Promise<T>, clock: Clock, signal:
 function lengthOf(outcome: MapOutcome): number {
   switch (outcome.kind) {
     case 'rows': return outcome.rows.reduce((sum, { key, value }) => sum + key.length + value.length, 0)
+    case 'tooManyRows': return 0
     case 'thrown': return outcome.json.length
     case 'error': return outcome.message.length
   }

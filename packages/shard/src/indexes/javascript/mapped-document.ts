@@ -1,10 +1,13 @@
 /** Documents as map functions see them, and the rows that these emit. */
 import {
-  type AttachmentRecord, type ChangeRow, checkJson, encodeViewRow, type IndexDefinition, type Leaf, parseEmitted,
-  partitionPrefix, readValue, SortKeyEncoder, spliceDocument,
+  type AttachmentRecord, type ChangeRow, encodeViewRow, type IndexDefinition, type Leaf, partitionPrefix,
+  SortKeyEncoder, spliceDocument,
 } from '@sectional/core'
-import { type EmittedRow, failureText, type JsonText, type MapOutcome, SandboxError } from '@sectional/runtime'
+import {
+  documentRowsMax, type EmittedRow, failureText, type JsonText, type MapOutcome, SandboxError,
+} from '@sectional/runtime'
 import type { MappedDocument, MappedRow } from '../indexer.ts'
+import { checkEmitted, readEmitted } from './long-json.ts'
 
 /** The order of values in rows with equal keys. */
 const valueOrder = new SortKeyEncoder('raw')
@@ -18,8 +21,6 @@ const aboveKeys = '\u00ff'
 /** Number of rows that are made without a pause, and bytes of a sort key after which there is one in any case. */
 const rowsAtOnce = 16
 const longKeyBytes = 16 * 1024
-/** Longer JSON, in UTF-16 units, is read in slices. */
-const shortJsonLength = 64 * 1024
 /** UTF-16 units of the JSON of a key. A longer one has a sort key of more than the 1 MiB that these may have. */
 const keyLengthMax = 4 * 1024 * 1024
 
@@ -84,6 +85,9 @@ export function* mappedDocument(
   if (outcome instanceof SandboxError) return { error: outcome.message, exceededLimits: true }
   if (outcome.kind === 'thrown') return { error: `The map function threw ${outcome.json}` }
   if (outcome.kind === 'error') return { error: failureText(outcome.message, outcome) }
+  if (outcome.kind === 'tooManyRows') {
+    return { error: `The map function emitted ${outcome.count} rows; the limit is ${documentRowsMax}` }
+  }
   const prefix = options['partitioned'] === true ? partitionPrefix(id.slice(0, id.indexOf(':'))) : ''
   try {
     return { rows: yield* mappedRows(outcome.rows, prefix, encoder) }
@@ -123,42 +127,22 @@ function* mappedRows(
 }
 
 function* mappedRow({ key, value }: EmittedRow, prefix: string, encoder: SortKeyEncoder): Generator<void, MappedRow> {
-  if (isShort(value)) JSON.parse(value)
-  else yield* checkLong(value)
+  yield* checkEmitted(value)
   if (key.length > keyLengthMax) {
     throw new RangeError(`the JSON of the key has ${key.length} characters; the limit is ${keyLengthMax}`)
   }
-  const parsed = isShort(key) ? parseEmitted(key) : yield* readLong(key)
-  return { key: prefix + encoder.encode(parsed), value: encodeViewRow(key, value) }
+  return { key: prefix + encoder.encode(yield* readEmitted(key)), value: encodeViewRow(key, value) }
 }
 
 /** Returns a text by which values are ordered. Values that are too long for a sort key come last. */
 function* valueKey(json: string): Generator<void, string> {
   if (json.length > keyLengthMax) return aboveKeys + json
-  const value = isShort(json) ? parseEmitted(json) : yield* readLong(json)
+  const value = yield* readEmitted(json)
   try {
     return valueOrder.encode(value)
   } catch {
     return aboveKeys + json
   }
-}
-
-/** Strings are short enough for `JSON.parse`, whatever their length. */
-function isShort(json: string): boolean {
-  return json.length <= shortJsonLength || (!json.startsWith('{') && !json.startsWith('['))
-}
-
-function* checkLong(json: string): Generator<void, void> {
-  const bytes = Buffer.from(json)
-  const { end } = yield* checkJson(bytes, 0)
-  if (end !== bytes.length) throw new SyntaxError('text follows the JSON of the value')
-}
-
-function* readLong(json: string): Generator<void, unknown> {
-  const bytes = Buffer.from(json)
-  const { value, end } = yield* readValue(bytes, 0)
-  if (end !== bytes.length) throw new SyntaxError('text follows the JSON of the key')
-  return value
 }
 
 function compareTexts(a: string, b: string): number {
