@@ -287,9 +287,9 @@ describe('a LevelDB store on a disk that changes what was written', () => {
     await rm(base, { recursive: true })
 
     const store = await openIn('live', { watermarkMs: 1 })
-    await store.write(batch => batch.put('batch-0', Buffer.from('')))
     const path = join(folder('live'), 'WATERMARK')
     const start = await readFile(path)
+    await store.write(batch => batch.put('batch-0', Buffer.from('')))
     while ((await readFile(path)).equals(start)) await new Promise(setImmediate)
     await cp(folder('live'), folder('left'), { recursive: true })
     await store.close()
