@@ -1,4 +1,4 @@
-import type { ReducedGroup, ReduceIndexRequest } from '@sectional/core'
+import { type ReducedGroup, type ReduceIndexRequest, ReplicaError } from '@sectional/core'
 import type { Clock } from '@sectional/runtime'
 import { type CachedParts, NodePartCache } from './part-cache.ts'
 
@@ -28,6 +28,12 @@ export interface KnownGroups {
   add(from: string, group: KnownGroup): void
 }
 
+/**
+ * How a reduction that is being read has ended: with these groups, `large` when they are too many to keep, `again` when
+ * it is slow or was not read to its end, or with an error that each equal request would get.
+ */
+type Ending = readonly ReducedGroup[] | 'large' | 'again' | ReplicaError
+
 /** Groups of one level, by the places at which they begin. */
 interface LevelGroups { readonly byPlace: Map<string, KnownGroup>; bytes: number }
 
@@ -39,11 +45,8 @@ interface LevelGroups { readonly byPlace: Map<string, KnownGroup>; bytes: number
 export class ReductionCache {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #results: CachedParts
-  /**
-   * The reductions that are being read, by key. Each resolves to its groups. When it is slow or fails, it resolves to
-   * true, and when its result is too large, to false. They do not reject.
-   */
-  readonly #running = new Map<string, Promise<readonly ReducedGroup[] | boolean>>()
+  /** The reductions that are being read, by key. They do not reject. */
+  readonly #running = new Map<string, Promise<Ending>>()
   /** The request for which a key was made last, and its text: all shards of a node get the same request. */
   #lastRequest: ReduceIndexRequest | undefined
   #lastText: string | undefined
@@ -61,7 +64,8 @@ export class ReductionCache {
 
   /**
    * Returns the groups of a reduction. A call for a result that another call is reading waits for it, and gets the same
-   * groups. When the result is too large, each of them reads by itself; when it is not there soon, one of them does.
+   * groups, or the same error of a function. When the result is too large, each of them reads by itself; when it is not
+   * there soon, one of them does.
    *
    * @param read begins the reduction; its pages have no head
    * @param pageBytes bytes of groups that are read ahead
@@ -74,9 +78,10 @@ export class ReductionCache {
     const key = this.#keyOf(version, request)
     if (key === undefined) return yield* read()
     for (let running = this.#running.get(key); running !== undefined; running = this.#running.get(key)) {
-      const found = await running
-      if (found === false) return yield* read()
-      if (found !== true) return yield found
+      const ending = await running
+      if (ending === 'large') return yield* read()
+      if (ending instanceof ReplicaError) throw ending
+      if (ending !== 'again') return yield ending
     }
     const known = this.#results.get(key) as readonly ReducedGroup[] | undefined
     if (known !== undefined) yield known
@@ -118,12 +123,12 @@ export class ReductionCache {
     key: string, pages: AsyncIterable<readonly ReducedGroup[]>, pageBytes: number,
     isFailure: (group: ReducedGroup) => boolean,
   ): AsyncGenerator<readonly ReducedGroup[]> {
-    const { promise, resolve } = Promise.withResolvers<readonly ReducedGroup[] | boolean>()
+    const { promise, resolve } = Promise.withResolvers<Ending>()
     this.#running.set(key, promise)
     // The first call decides.
-    const end = (result: readonly ReducedGroup[] | boolean): void => {
+    const end = (ending: Ending): void => {
       if (this.#running.get(key) === promise) this.#running.delete(key)
-      resolve(result)
+      resolve(ending)
     }
     const until = this.#clock.monotonic() + readAheadMs
     let groups: ReducedGroup[] = []
@@ -140,7 +145,7 @@ export class ReductionCache {
         if (!isAhead) yield page
         else if (isTooMuch || this.#clock.monotonic() >= until) {
           isAhead = false
-          end(!isTooMuch)
+          end(isTooMuch ? 'large' : 'again')
           yield [...groups]
         }
         if (!isTooMuch) continue
@@ -151,11 +156,19 @@ export class ReductionCache {
         this.#results.set(key, groups, groups.reduce((sum, group) => sum + bytesOf(group), objectBytes + key.length))
       }
       if (isKept) end(groups)
+    } catch (error) {
+      if (isFailureOfFunction(error)) end(error)
+      throw error
     } finally {
-      end(true)
+      end('again')
     }
     if (isAhead && groups.length > 0) yield groups
   }
+}
+
+/** Returns whether each equal request would fail in the same way, after the same time. */
+function isFailureOfFunction(error: unknown): error is ReplicaError {
+  return error instanceof ReplicaError && (error.code === 'exhausted' || error.code === 'compilation')
 }
 
 function bytesOf({ group, value }: Pick<ReducedGroup, 'group' | 'value'>): number {

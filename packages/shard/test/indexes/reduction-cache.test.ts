@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ReducedGroup, ReduceIndexRequest } from '@sectional/core'
+import { type ReducedGroup, type ReduceIndexRequest, ReplicaError } from '@sectional/core'
 import { ManualClock, sleep } from '@sectional/runtime'
 import { readAheadMs, ReductionCache } from '../../src/indexes/reduction-cache.ts'
 
@@ -170,6 +170,23 @@ describe('kept reductions', () => {
     expect(await Promise.all(results)).to.deep.equal([groups(3), groups(3), groups(3)])
     expect(reads).to.equal(1)
     await collect(cache.open('1', request, read, pageBytes, () => true))
+    expect(reads).to.equal(2)
+  })
+
+  it('fail once for calls that come together when a function exceeds its limits', async () => {
+    const cache = new ReductionCache(clock)
+    let reads = 0
+    const read = async function* (): AsyncGenerator<readonly ReducedGroup[]> {
+      reads++
+      await Promise.resolve()
+      throw new ReplicaError('exhausted', 'The function took too long')
+    }
+    const open = (): Promise<string> =>
+      collect(cache.open('1', request, read, pageBytes)).then(() => 'groups', (error: Error) => error.message)
+    const failure = 'The function took too long'
+    expect(await Promise.all([open(), open(), open()])).to.deep.equal([failure, failure, failure])
+    expect(reads).to.equal(1)
+    expect(await open()).to.equal(failure)
     expect(reads).to.equal(2)
   })
 
