@@ -27,6 +27,11 @@ export interface IntentParts {
 export class DeleteIntents {
   readonly #parts: IntentParts
   readonly #pending = new Map<string, DeleteIntent>()
+  /**
+   * Incarnations of which a promise could not be stored. The write that failed may be on the disk nevertheless, and is
+   * removed there. Otherwise a later start would delete a database whose deletion was refused.
+   */
+  readonly #withdrawn = new Set<string>()
   readonly #stopping = new AbortController()
   readonly #proposals = new SingleRun(() => this.#run())
 
@@ -44,9 +49,16 @@ export class DeleteIntents {
 
   hides(incarnation: string): boolean { return this.#pending.has(incarnation) }
 
-  /** Records a promised deletion; durable when resolved. */
+  /** Records a promised deletion; durable when resolved. @throws StorageError; then nothing is promised */
   async add(intent: DeleteIntent): Promise<void> {
-    await this.#parts.store.addIntent(intent)
+    this.#withdrawn.delete(intent.incarnation)
+    try {
+      await this.#parts.store.addIntent(intent)
+    } catch (error) {
+      this.#withdrawn.add(intent.incarnation)
+      this.start()
+      throw error
+    }
     this.#pending.set(intent.incarnation, intent)
     this.#parts.log.info(
       { database: intent.name, incarnation: intent.incarnation },
@@ -76,8 +88,26 @@ export class DeleteIntents {
     await this.#proposals.running
   }
 
+  get #hasWork(): boolean { return this.#pending.size + this.#withdrawn.size > 0 }
+
+  async #withdraw(): Promise<void> {
+    for (const incarnation of [...this.#withdrawn]) {
+      this.#withdrawn.delete(incarnation)
+      if (this.#pending.has(incarnation)) continue
+      try {
+        await this.#parts.store.removeIntent(incarnation)
+      } catch (error) {
+        this.#withdrawn.add(incarnation)
+        this.#parts.log.debug(
+          { err: error, incarnation }, 'a deletion that was refused could not be removed from the disk yet')
+        return
+      }
+    }
+  }
+
   async #run(): Promise<void> {
-    while (this.#pending.size > 0 && !this.#stopping.signal.aborted) {
+    while (this.#hasWork && !this.#stopping.signal.aborted) {
+      await this.#withdraw()
       for (const { name, incarnation } of [...this.#pending.values()]) {
         try {
           await this.#parts.submit({ type: 'delete-database', name, incarnation })
@@ -90,7 +120,7 @@ export class DeleteIntents {
           break
         }
       }
-      if (this.#pending.size > 0) await sleep(this.#parts.clock, this.#parts.retryMs, this.#stopping.signal)
+      if (this.#hasWork) await sleep(this.#parts.clock, this.#parts.retryMs, this.#stopping.signal)
     }
   }
 }

@@ -1,8 +1,8 @@
 import { ApiError } from '@sectional/core'
 import { expect } from 'chai'
-import { ManualClock, MemoryLog, MemoryStorage } from '@sectional/runtime'
+import { ManualClock, MemoryLog, MemoryStorage, StorageError } from '@sectional/runtime'
 import type { ClusterState } from '../../src/control/cluster-state.ts'
-import { ControlStore } from '../../src/control/control-store.ts'
+import { ControlStore, type DeleteIntent } from '../../src/control/control-store.ts'
 import { DeleteIntents } from '../../src/control/intents.ts'
 
 /** More turns than an intent needs from its decision until it is removed from the disk. */
@@ -57,6 +57,39 @@ describe('a promised deletion', () => {
     decided.resolve({ kind: 'done' })
     await clock.advance(0)
     expect(await store.intents()).to.deep.equal([])
+    await intents.stop()
+    await store.store.close()
+  })
+
+  it('is removed from the disk when it was refused because its write failed, and may be promised again', async () => {
+    const clock = new ManualClock()
+    const store = await ControlStore.open(new MemoryStorage())
+    let failing = true
+    /** Writes that fail are on the disk. */
+    const failWhenDone = async (write: Promise<void>): Promise<void> => {
+      await write
+      if (failing) throw new StorageError('io', 'failed')
+    }
+    const intents = new DeleteIntents({
+      clock, log: new MemoryLog(), retryMs, onChange: () => {},
+      store: {
+        addIntent: (added: DeleteIntent) => failWhenDone(store.addIntent(added)),
+        removeIntent: (incarnation: string) => failing
+          ? Promise.reject(new StorageError('io', 'failed')) : store.removeIntent(incarnation),
+      } as ControlStore,
+      submit: async () => { throw new ApiError('service_unavailable') },
+    })
+    const intent = { name: 'first', incarnation: '1' }
+    expect(await intents.add(intent).catch((error: unknown) => error)).to.be.instanceOf(StorageError)
+    expect(await store.intents()).to.deep.equal([intent])
+    expect(intents.hides('1')).to.equal(false)
+    await clock.advance(retryMs)
+    failing = false
+    await clock.advance(retryMs)
+    expect(await store.intents()).to.deep.equal([])
+    await intents.add(intent)
+    await clock.advance(2 * retryMs)
+    expect(await store.intents()).to.deep.equal([intent])
     await intents.stop()
     await store.store.close()
   })
