@@ -48,11 +48,22 @@ async function validate(
     const reason = `validate_doc_update of ${designDocument} is in the language ${language}, which is not available.`
     return argumentLists.map(() => refusedBy(new ApiError('not_implemented', reason)))
   }
-  const { called } = validator
+  return callValidator(host, validator.called, argumentLists)
+}
+
+/** Calls the function for each half of the lists when the refusals of all of them are too long for one call. */
+async function callValidator(
+  host: ValidatorHost, called: SandboxFunction, argumentLists: readonly Buffer[],
+): Promise<readonly (WriteOutcome | undefined)[]> {
   try {
     return (await host.sandbox.call(called, argumentLists)).map(refusal)
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
+    if (error.code === 'too_large' && argumentLists.length > 1) {
+      const middle = argumentLists.length >> 1
+      const first = await callValidator(host, called, argumentLists.slice(0, middle))
+      return [...first, ...await callValidator(host, called, argumentLists.slice(middle))]
+    }
     const failure = refusedBy(callFailure(error, called))
     return argumentLists.map(() => failure)
   }

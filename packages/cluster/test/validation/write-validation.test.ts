@@ -134,6 +134,16 @@ describe('the validation of writes', () => {
     expect((await world.leavesOf('d4')).a).to.deep.equal([])
   })
 
+  it('refuses single documents of a bulk write also when their reasons are too long for one call', async () => {
+    const world = await ValidatedWorld.create('doc => { if (doc.bad) throw { forbidden: "x".repeat(doc.bad) } }')
+    const bad = 65_000
+    const writes = Array.from({ length: 40 }, (_, n) => edit(`d${n}`, null, n === 30 ? {} : { bad }))
+    const outcomes = await world.update(writes)
+    expect(outcomes.filter(({ kind }) => kind === 'written')).to.have.length(1)
+    expect(outcomes[30]).to.have.property('kind', 'written')
+    expect(outcomes[39]).to.deep.equal(forbidden('x'.repeat(bad)))
+  })
+
   it('asks all functions, and the first that refuses wins', async () => {
     const world = await ValidatedWorld.create('d => { if (d.a) throw { forbidden: "no a" } }')
     await world.design('w', 'd => { if (d.b) throw { unauthorized: "no b" } }')
