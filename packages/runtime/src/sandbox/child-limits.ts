@@ -9,6 +9,11 @@ const startMs = 15_000
  */
 const busyMachineFactor = 4
 /**
+ * A child that has used no CPU time for this many milliseconds is not kept from running: even a busy machine runs each
+ * process more often. V8 leaves it asleep after some failures to allocate memory.
+ */
+const asleepMs = 2000
+/**
  * A call whose child has used this many times its time of CPU is ended, whatever its age: ages begin anew when the node
  * was blocked, which functions may cause. Threads of V8 use CPU time beside the function.
  */
@@ -24,6 +29,8 @@ export interface ChildMoment {
   readonly usage: ProcessUsage | null
   /** CPU time in milliseconds since the state began; null when it is not known. */
   readonly cpuMs: number | null
+  /** Milliseconds in this state since its CPU time last grew; 0 when it is not known. */
+  readonly sleptMs: number
 }
 
 /**
@@ -32,13 +39,13 @@ export interface ChildMoment {
  * @returns the reason; `closed`: no call is to blame; null: the child may go on
  */
 export function exceededLimit(
-  { state, ageMs, usage, cpuMs }: ChildMoment, { callMs, residentMiB }: SandboxLimits,
+  { state, ageMs, usage, cpuMs, sleptMs }: ChildMoment, { callMs, residentMiB }: SandboxLimits,
 ): 'timeout' | 'memory' | 'closed' | null {
   const resident = usage?.residentMiB ?? 0
   switch (state) {
     case 'starting': return ageMs > startMs ? 'timeout' : null
     case 'busy': {
-      const hadTime = cpuMs === null || cpuMs >= callMs / 2 || ageMs > busyMachineFactor * callMs
+      const hadTime = cpuMs === null || cpuMs >= callMs / 2 || sleptMs > asleepMs || ageMs > busyMachineFactor * callMs
       if ((ageMs > callMs && hadTime) || (cpuMs ?? 0) > cpuFactor * callMs) return 'timeout'
       return resident > residentMiB ? 'memory' : null
     }

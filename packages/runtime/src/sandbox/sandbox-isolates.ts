@@ -46,8 +46,11 @@ interface PoolChild {
   state: ChildMoment['state']
   /** Monotonic time at which the state began, or the node ran again after it was suspended. */
   since: number
-  /** The CPU time of the process in milliseconds at the first check in this state. Undefined before that check. */
-  firstCpuMs: number | undefined
+  /**
+   * The CPU time of the process in milliseconds at the first and at the last check in this state, and the monotonic
+   * time of the check that saw it grow last. Undefined before the first check.
+   */
+  cpu: { readonly firstMs: number; readonly lastMs: number; readonly grewAt: number } | undefined
   /** The calls of the message that the child works on, all of one database. Empty unless it is busy. */
   calls: readonly PendingCall[]
 }
@@ -284,7 +287,7 @@ export class IsolateSandbox implements Sandbox {
       }),
       state: 'starting',
       since: clock.monotonic(),
-      firstCpuMs: undefined,
+      cpu: undefined,
       calls: [],
     }
     this.#children.add(member)
@@ -421,7 +424,7 @@ export class IsolateSandbox implements Sandbox {
   #change(member: PoolChild, state: PoolChild['state'], calls: readonly PendingCall[]): void {
     member.state = state
     member.calls = calls
-    member.firstCpuMs = undefined
+    member.cpu = undefined
     member.since = this.#options.clock.monotonic()
     if (state === 'busy') this.#watchChildren()
   }
@@ -468,13 +471,16 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #check(member: PoolChild, isLate: boolean): void {
-    const { clock, limits } = this.#options
-    if (isLate) member.since = clock.monotonic()
+    const now = this.#options.clock.monotonic()
+    if (isLate) member.since = now
     const usage = member.child.usage()
-    member.firstCpuMs ??= usage?.cpuMs
-    const cpuMs = usage === null || member.firstCpuMs === undefined ? null : usage.cpuMs - member.firstCpuMs
-    const ageMs = clock.monotonic() - member.since
-    const end = exceededLimit({ state: member.state, ageMs, usage, cpuMs }, limits)
+    if (usage !== null && (isLate || usage.cpuMs !== member.cpu?.lastMs)) {
+      member.cpu = { firstMs: member.cpu?.firstMs ?? usage.cpuMs, lastMs: usage.cpuMs, grewAt: now }
+    }
+    const { state, since, cpu } = member
+    const cpuMs = usage === null || cpu === undefined ? null : usage.cpuMs - cpu.firstMs
+    const sleptMs = now - (cpu?.grewAt ?? now)
+    const end = exceededLimit({ state, ageMs: now - since, usage, cpuMs, sleptMs }, this.#options.limits)
     if (end !== null) this.#kill(member, end)
   }
 }

@@ -4,9 +4,11 @@ import { exceededLimit, type ChildMoment } from '../../src/sandbox/child-limits.
 
 const limits = { ...defaultSandboxLimits, childrenMax: 1, callMs: 1000, residentMiB: 100 }
 
-function decide(state: ChildMoment['state'], ageMs: number, cpuMs: number | null = ageMs, residentMiB = 50) {
+function decide(
+  state: ChildMoment['state'], ageMs: number, cpuMs: number | null = ageMs, residentMiB = 50, sleptMs = 0,
+) {
   const usage = cpuMs === null ? null : { cpuMs, residentMiB }
-  return exceededLimit({ state, ageMs, usage, cpuMs }, limits)
+  return exceededLimit({ state, ageMs, usage, cpuMs, sleptMs }, limits)
 }
 
 describe('the limits of a child process', () => {
@@ -20,6 +22,13 @@ describe('the limits of a child process', () => {
     expect(decide('busy', 1001, 500)).to.equal('timeout')
     expect(decide('busy', 4000, 499)).to.equal(null)
     expect(decide('busy', 4001, 0)).to.equal('timeout')
+  })
+
+  it('end a call after its time when its process has used no CPU time for two seconds', () => {
+    expect(decide('busy', 2500, 100, 50, 2000)).to.equal(null)
+    expect(decide('busy', 2500, 100, 50, 2001)).to.equal('timeout')
+    expect(decide('busy', 1000, 100, 50, 2001)).to.equal(null)
+    expect(decide('idle', 2500, 100, 50, 2001)).to.equal(null)
   })
 
   it('end a call that has used twice its time in CPU time, whatever its age', () => {

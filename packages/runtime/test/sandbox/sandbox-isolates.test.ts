@@ -122,6 +122,16 @@ describe('the child processes of a sandbox', function () {
     expect(order).to.deep.equal(['hostile', 'first', 'last', 'hostile'])
   })
 
+  it('are ended after the time of a call when V8 leaves them asleep because memory is short', async function () {
+    if (!isLinux) return this.skip()
+    // A call whose process is kept from running has four times the time.
+    this.timeout(10_000)
+    const sandbox = open({ callMs: 3000, heapMiB: 64, childrenMax: 1 })
+    const source = '() => { const all = new Map(); for (let n = 0; ; n++) all.set(`key ${n}`, 1) }'
+    const { code } = await refusal(sandbox.call(functionOf(source), ['[]']))
+    expect(code).to.be.oneOf(['timeout', 'memory'])
+  })
+
   it('run the calls of a database beside those of a function that ended a child', async () => {
     const sandbox = open({ callMs: 500, childrenMax: 1 })
     let ended = 0
