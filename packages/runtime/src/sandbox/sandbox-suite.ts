@@ -122,6 +122,10 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         const thrown = { forbidden: 'x'.repeat(10_000) }
         const [outcome] = await call('() => { throw { forbidden: "x".repeat(1e5), more: 1 } }', '[]')
         assert.deepEqual(outcome, { kind: 'thrown', json: JSON.stringify(thrown) })
+        const errors = Array.from({ length: 5000 }, (_, n) => ({ path: `/lines/${n}`, message: 'missing' }))
+        const [listed] = await call('errors => { throw { unauthorized: { errors } } }', JSON.stringify([errors]))
+        const unauthorized = JSON.stringify({ errors }).slice(0, 10_000)
+        assert.deepEqual(listed, { kind: 'thrown', json: JSON.stringify({ unauthorized }) })
       })
 
       it('have short errors, whatever they change', async () => {
@@ -147,6 +151,12 @@ export function sandboxSuite(name: string, host: SandboxSuiteHost): void {
         const outcomes = await call('text => [text, text[1] + text[0]]', '["\\ud83d\\ude00"]', '["\\\\ud800"]')
         assert.deepEqual(outcomes.map(outcome => outcome.kind === 'value' && JSON.parse(outcome.json)), [
           ['😀', '\ufffd\ufffd'], ['\\ud800', 'u\\'],
+        ])
+        const thrown = await call(
+          'text => { throw { forbidden: text } }', '["\ud83d\ude00"]', '["\\ud83d\\\\ud83d"]',
+          JSON.stringify(['a'.repeat(9999) + '😀'.repeat(30_000)]))
+        assert.deepEqual(thrown.map(outcome => outcome.kind === 'thrown' && JSON.parse(outcome.json).forbidden), [
+          '😀', '\ufffd\\ud83d', `${'a'.repeat(9999)}\ufffd`,
         ])
       })
 

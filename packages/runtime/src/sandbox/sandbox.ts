@@ -110,8 +110,8 @@ export type CallOutcome = { readonly kind: 'value'; readonly json: string } | Th
 
 /**
  * The function threw a value that is not an `Error`: its JSON text, for instance `{"forbidden":"..."}`. If this has
- * more than 65,536 UTF-16 units, the first 10,000 of the text `forbidden` or `unauthorized` remain; a value without
- * these is a `FunctionFailure`.
+ * more than 65,536 UTF-16 units, the first 10,000 of the text `forbidden` or `unauthorized` remain, or of its JSON when
+ * it is no text; a value without these is a `FunctionFailure`.
  */
 export interface Thrown { readonly kind: 'thrown'; readonly json: string }
 

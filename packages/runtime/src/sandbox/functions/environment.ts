@@ -347,12 +347,14 @@ function createFailures(
     return errorLine(message, code, line, Number(frame[3]), module)
   }
 
-  /** Returns the JSON of a refusal with the beginning of its reason, if the value is one. */
+  /** Returns the JSON of a refusal with the beginning of its reason, or of the reason's JSON, if the value is one. */
   function shortRefusal(thrown: unknown): string | undefined {
     const { forbidden, unauthorized } = ObjectClass(thrown) as Record<string, unknown>
-    if (typeof forbidden === 'string') return json({ __proto__: null, forbidden: shorten(forbidden, reasonLengthMax) })
-    if (typeof unauthorized !== 'string') return undefined
-    return json({ __proto__: null, unauthorized: shorten(unauthorized, reasonLengthMax) })
+    const reason = forbidden === undefined ? unauthorized : forbidden
+    if (reason === undefined) return undefined
+    const short = shorten(typeof reason === 'string' ? reason : json(reason), reasonLengthMax)
+    return json(
+      forbidden === undefined ? { __proto__: null, unauthorized: short } : { __proto__: null, forbidden: short })
   }
 
   function describeValue(thrown: unknown): string {

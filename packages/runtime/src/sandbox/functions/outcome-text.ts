@@ -10,7 +10,7 @@
  * | `!` and JSON | the function threw: a `Thrown` or a `FunctionFailure` |
  * | `#` and JSON | a text that was logged; these lines follow the outcomes |
  */
-import { failureLengthMax } from '../failure-text.ts'
+import { cutText, failureLengthMax } from '../failure-text.ts'
 import { documentRowsMax } from '../sandbox.ts'
 import type { CallOutcome, EmittedRow, FunctionFailure, MapOutcome, Thrown } from '../sandbox.ts'
 
@@ -78,14 +78,15 @@ function readOutcomes<Outcome>(
 function readThrown(json: string): Thrown | FunctionFailure {
   const found = json.length > failureLineMax ? {} : jsonObject(json)
   const { kind, json: thrown, code, message, line, column, module } = found
-  if (kind === 'thrown' && typeof thrown === 'string') return { kind, json: thrown }
+  // Within the line this text was a string, in which `withoutLoneHalves` could not see its escapes.
+  if (kind === 'thrown' && typeof thrown === 'string') return { kind, json: withoutLoneHalves(thrown) }
   return {
     kind: 'error',
     ...(code === 'invalid_require_path' || code === 'compilation_error') && { code },
-    message: typeof message === 'string' ? message.slice(0, failureLengthMax) : undescribed,
+    message: typeof message === 'string' ? cutText(message, failureLengthMax) : undescribed,
     line: typeof line === 'number' ? line : null,
     column: typeof column === 'number' ? column : null,
-    module: typeof module === 'string' ? module.slice(0, failureLengthMax) : null,
+    module: typeof module === 'string' ? cutText(module, failureLengthMax) : null,
   }
 }
 

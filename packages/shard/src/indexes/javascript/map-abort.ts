@@ -1,5 +1,5 @@
 import { indexAborted, type ReplicaError } from '@sectional/core'
-import type { Thrown } from '@sectional/runtime'
+import { cutText, type Thrown } from '@sectional/runtime'
 
 /** UTF-16 units of the error and of the reason that a function names. */
 const errorLengthMax = 100
@@ -14,9 +14,9 @@ export function demandedAbort({ json }: Thrown): ReplicaError | undefined {
   if (!json.startsWith('["fatal"')) return undefined
   const [, error, reason] = parsedList(json)
   return indexAborted(
-    typeof error === 'string' ? error.slice(0, errorLengthMax) : 'map_runtime_error',
-    (typeof reason === 'string' ? reason : JSON.stringify(reason) ?? 'function raised a fatal error')
-      .slice(0, reasonLengthMax),
+    typeof error === 'string' ? cutText(error, errorLengthMax) : 'map_runtime_error',
+    cutText(typeof reason === 'string' ? reason : JSON.stringify(reason) ?? 'function raised a fatal error',
+      reasonLengthMax),
   )
 }
 
