@@ -340,7 +340,7 @@ export class IsolateSandbox implements Sandbox {
   }
 
   #errorOf(reply: CallReply): SandboxError {
-    const { heapMiB, resultLengthMax } = this.#options.limits
+    const { heapMiB, resultBytesMax } = this.#options.limits
     switch (reply.status) {
       case 'compilation':
         return new SandboxError('compilation', shortMessage(reply.message), {
@@ -348,7 +348,7 @@ export class IsolateSandbox implements Sandbox {
         })
       case 'memory': return new SandboxError('memory', `The function used more than ${heapMiB} MiB of memory`)
       case 'too_large':
-        return new SandboxError('too_large', `The results are longer than ${resultLengthMax} characters`)
+        return new SandboxError('too_large', `The results have more than ${resultBytesMax} bytes`)
       case 'failed': return new SandboxError('crashed', `The call failed: ${shortMessage(reply.message)}`)
       default: return new SandboxError('crashed', `The call was not run: ${reply.status}`)
     }

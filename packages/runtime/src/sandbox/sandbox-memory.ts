@@ -59,9 +59,11 @@ export class MemorySandbox implements Sandbox {
   #run(called: SandboxFunction, kind: RunKind, items: string, count: number): string {
     const { environment, value } = this.#compiled(called)
     const run = kind === 'map' ? mapKind(called.source) : kind
-    const text = environment.run(value, run, items, count, defaultSandboxLimits.resultLengthMax, documentRowsMax)
-    if (text === null) throw new SandboxError('too_large', 'The call has too long results')
-    return withoutLoneHalves(text)
+    const { resultBytesMax } = defaultSandboxLimits
+    const outcomes = environment.run(value, run, items, count, resultBytesMax, documentRowsMax)
+    const text = outcomes === null ? undefined : withoutLoneHalves(outcomes)
+    if (text !== undefined && Buffer.byteLength(text) <= resultBytesMax) return text
+    throw new SandboxError('too_large', `The results have more than ${resultBytesMax} bytes`)
   }
 
   #compiled({ database, designDocument, modules, source }: SandboxFunction): CompiledFunction {

@@ -54,7 +54,7 @@ export interface Sandbox {
    * @returns as a value: the response object, whose members `headers` and `body` contain what the function and its
    *   `provides` functions returned, and what they passed to `start` and `send`. The function made the object, so
    *   that any member may have any type. A text that the function returned is the `body`.
-   * @throws SandboxError, `too_large` when the response is longer than `SandboxLimits.resultLengthMax`
+   * @throws SandboxError, `too_large` when the response has more bytes than `SandboxLimits.resultBytesMax`
    */
   respond(called: SandboxFunction, given: RespondArguments): Promise<CallOutcome>
 }
@@ -154,8 +154,8 @@ export interface SandboxLimits {
   readonly waitingBytesMax: number
   /** Number of documents or argument lists of one call. */
   readonly callItemsMax: number
-  /** Length of the results of one call, in UTF-16 code units. */
-  readonly resultLengthMax: number
+  /** Bytes of the results of one call as UTF-8. Their length in UTF-16 code units is limited by the same number. */
+  readonly resultBytesMax: number
 }
 
 /** The limits, except `childrenMax`, which depends on the machine. */
@@ -167,7 +167,7 @@ export const defaultSandboxLimits: Omit<SandboxLimits, 'childrenMax'> = {
   databaseCallsMax: 1000,
   waitingBytesMax: 64 * 1024 * 1024,
   callItemsMax: 1000,
-  resultLengthMax: 16 * 1024 * 1024,
+  resultBytesMax: 16 * 1024 * 1024,
 }
 
 export type SandboxErrorCode =
@@ -175,7 +175,7 @@ export type SandboxErrorCode =
   | 'timeout' // the call took longer than `callMs`
   | 'memory' // the call used more than `heapMiB` or `residentMiB`
   | 'crashed' // the call ended its process in another way, or rejected a promise that nobody handles
-  | 'too_large' // the results exceed `resultLengthMax`, or the call has too many items: try fewer items in a call
+  | 'too_large' // the results exceed `resultBytesMax`, or the call has too many items: try fewer items in a call
   | 'overloaded' // a queue is full, no child process could be started, or the system ended it: try later
   | 'unsupported' // this machine has no isolated-vm: it runs no functions of design documents
   | 'closed' // the node is shutting down

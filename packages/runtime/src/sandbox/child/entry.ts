@@ -12,7 +12,7 @@ export interface ChildOptions extends IsolateLimits {
   readonly library: string
   /**
    * Milliseconds after which no further call of a request is begun: the others are answered as postponed. The same
-   * happens when the outcomes have more than `resultLengthMax` bytes.
+   * happens when the outcomes have more than `resultBytesMax` bytes.
    */
   readonly sliceMs: number
   /** Number of bytes that a request may have. */
@@ -102,7 +102,7 @@ function answer(isolates: ReadonlyMap<number, HostedIsolate>, request: Request, 
   for (const [index, call] of request.calls.entries()) {
     const items = body.toString('utf8', at, at += call.bytes)
     const isolate = isolates.get(call.isolate)
-    if (index > 0 && (performance.now() >= end || textBytes >= options.resultLengthMax)) {
+    if (index > 0 && (performance.now() >= end || textBytes >= options.resultBytesMax)) {
       calls.push({ status: 'postponed' })
     } else if (isolate === undefined) {
       calls.push({ status: 'failed', message: 'The request names an unknown isolate' })

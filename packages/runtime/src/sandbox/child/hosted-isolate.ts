@@ -7,7 +7,7 @@ import { withoutLoneHalves } from '../functions/outcome-text.ts'
 import { documentRowsMax, SandboxError } from '../sandbox.ts'
 import type { CallKind, CallReply } from './messages.ts'
 
-export interface IsolateLimits { readonly heapMiB: number; readonly resultLengthMax: number }
+export interface IsolateLimits { readonly heapMiB: number; readonly resultBytesMax: number }
 
 /** The isolate as it exists. It is made for the first call, and anew after it exceeded its heap. */
 interface LiveIsolate {
@@ -63,12 +63,14 @@ export class HostedIsolate {
       const { called, run } = this.#function(live, id)
       if (kind === 'compile') return { reply: { status: 'done', bytes: 0 }, text: '' }
       const outcomes: unknown = run.applySync(undefined, [
-        called.derefInto(), kind === 'map' ? this.#mapKinds.get(id) : kind, items, count, this.#limits.resultLengthMax,
+        called.derefInto(), kind === 'map' ? this.#mapKinds.get(id) : kind, items, count, this.#limits.resultBytesMax,
         documentRowsMax,
       ])
       if (typeof outcomes !== 'string') return { reply: { status: 'too_large' }, text: '' }
       const text = withoutLoneHalves(outcomes)
-      return { reply: { status: 'done', bytes: Buffer.byteLength(text) }, text }
+      const bytes = Buffer.byteLength(text)
+      if (bytes > this.#limits.resultBytesMax) return { reply: { status: 'too_large' }, text: '' }
+      return { reply: { status: 'done', bytes }, text }
     } catch (error) {
       return { reply: this.#failure(error), text: '' }
     }

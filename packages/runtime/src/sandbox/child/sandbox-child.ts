@@ -75,7 +75,7 @@ export class SandboxChild {
   constructor(library: string, limits: SandboxLimits, events: ChildEvents) {
     this.#events = events
     const options: ChildOptions = {
-      library, heapMiB: limits.heapMiB, resultLengthMax: limits.resultLengthMax, sliceMs: limits.callMs / sliceShare,
+      library, heapMiB: limits.heapMiB, resultBytesMax: limits.resultBytesMax, sliceMs: limits.callMs / sliceShare,
       requestBytesMax: 4 * limits.waitingBytesMax,
     }
     try {
@@ -105,8 +105,8 @@ export class SandboxChild {
   }
 
   #reader(limits: SandboxLimits): (chunk: Buffer) => void {
-    // Two calls can reach the limit of a reply together, and a UTF-16 code unit has at most three bytes in UTF-8.
-    const replyBytesMax = headerBytesMax + 6 * limits.resultLengthMax
+    // Two calls can reach the limit of a reply together.
+    const replyBytesMax = headerBytesMax + 2 * limits.resultBytesMax
     const reader = new FrameReader(replyBytesMax, headerBytesMax, (header, body) => this.#receive(header, body))
     return chunk => {
       try {
