@@ -349,12 +349,12 @@ function createFailures(
 
   /** Returns the JSON of a refusal with the beginning of its reason, or of the reason's JSON, if the value is one. */
   function shortRefusal(thrown: unknown): string | undefined {
-    const { forbidden, unauthorized } = ObjectClass(thrown) as Record<string, unknown>
-    const reason = forbidden === undefined ? unauthorized : forbidden
+    const refusal = ObjectClass(thrown) as Record<string, unknown>
+    const name = refusal['forbidden'] === undefined ? 'unauthorized' : 'forbidden'
+    const reason = refusal[name]
     if (reason === undefined) return undefined
-    const short = shorten(typeof reason === 'string' ? reason : json(reason), reasonLengthMax)
-    return json(
-      forbidden === undefined ? { __proto__: null, unauthorized: short } : { __proto__: null, forbidden: short })
+    const text = typeof reason === 'string' ? reason : json(reason)
+    return json({ __proto__: null, [name]: shorten(text, reasonLengthMax) })
   }
 
   function describeValue(thrown: unknown): string {
